@@ -11,15 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 20 };
+#include "tools/code/pattern.h"
 
-struct parser {
-	const char *at;
-	const char *end;
-	bool ignores_case;
-	bool has_failed;
-	unsigned depth;
-};
+enum { DEPTH_MAX = 20 };
 
 /* The best texts of a sequence so far, and the text that is being read. */
 struct sequence {
@@ -28,7 +22,7 @@ struct sequence {
 	struct fw_literal run;
 };
 
-static void alternatives(struct parser *p, struct fw_literals *ret_literals);
+static void alternatives(struct fw_code_pattern *p, struct fw_literals *ret_literals);
 
 /* ---- which texts are best ---- */
 
@@ -72,12 +66,13 @@ static void end_run(struct sequence *sequence)
 	sequence->run.len = 0;
 }
 
-static bool is_fixed(const struct parser *p, unsigned char c)
+static bool is_fixed(const struct fw_code_pattern *p, unsigned char c)
 {
 	return !p->ignores_case || (c < 0x80 && !strchr("kKsS", c));
 }
 
-static void put(struct parser *p, struct sequence *sequence, const char *text, size_t len)
+static void put(struct fw_code_pattern *p, struct sequence *sequence, const char *text,
+		size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (!text[i] || !is_fixed(p, (unsigned char)text[i])) {
@@ -97,82 +92,25 @@ static void put(struct parser *p, struct sequence *sequence, const char *text, s
 
 /* ---- reading the pattern ---- */
 
-static bool digits(struct parser *p, unsigned *ret_number)
+static void literal(struct fw_code_pattern *p, struct sequence *sequence, const char *text,
+		    size_t len)
 {
-	const char *start = p->at;
+	const struct fw_code_pattern_times times = fw_code_pattern_times(p);
 
-	*ret_number = 0;
-	while (p->at < p->end && *p->at >= '0' && *p->at <= '9' && p->at - start < 6)
-		*ret_number = *ret_number * 10 + (unsigned)(*p->at++ - '0');
-	return p->at > start;
-}
-
-/* Parses {2}, {2,} and {2,5}. Gives up on any other brace, which may or may not be an
- * ordinary character. */
-static unsigned braces(struct parser *p)
-{
-	unsigned least = 0, most;
-
-	p->at++;
-	if (!digits(p, &least))
-		p->has_failed = true;
-	if (p->at < p->end && *p->at == ',') {
-		p->at++;
-		(void)digits(p, &most);
-	}
-	if (p->at >= p->end || *p->at++ != '}')
-		p->has_failed = true;
-	return least;
-}
-
-enum times { ONCE, MORE, PERHAPS };
-
-/* Reads the quantifier that follows, if there is one. */
-static enum times times(struct parser *p)
-{
-	enum times times;
-
-	if (p->at >= p->end)
-		return ONCE;
-	switch (*p->at) {
-	case '*':
-	case '?':
-		p->at++;
-		times = PERHAPS;
-		break;
-	case '+':
-		p->at++;
-		times = MORE;
-		break;
-	case '{': times = braces(p) ? MORE : PERHAPS; break;
-	default: return ONCE;
-	}
-	if (p->at < p->end && (*p->at == '?' || *p->at == '+'))
-		p->at++;
-	/* Two quantifiers in a row are an error or have another meaning. */
-	if (p->at < p->end && strchr("*+?{", *p->at))
-		p->has_failed = true;
-	return times;
-}
-
-static void literal(struct parser *p, struct sequence *sequence, const char *text, size_t len)
-{
-	switch (times(p)) {
-	case ONCE: put(p, sequence, text, len); return;
-	case MORE: put(p, sequence, text, len); break;
-	case PERHAPS: break;
-	}
-	end_run(sequence);
+	if (times.least)
+		put(p, sequence, text, len);
+	if (times.is_given)
+		end_run(sequence);
 }
 
 /* Parses an element that matches one character or none, but not a fixed one. */
-static void other(struct parser *p, struct sequence *sequence)
+static void other(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	end_run(sequence);
-	(void)times(p);
+	(void)fw_code_pattern_times(p);
 }
 
-static void escape(struct parser *p, struct sequence *sequence)
+static void escape(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	char c;
 
@@ -202,7 +140,7 @@ static void escape(struct parser *p, struct sequence *sequence)
 	}
 }
 
-static void class(struct parser *p, struct sequence *sequence)
+static void class(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	p->at++;
 	if (p->at < p->end && *p->at == '^')
@@ -211,17 +149,13 @@ static void class(struct parser *p, struct sequence *sequence)
 		p->at++;
 	while (p->at < p->end && *p->at != ']') {
 		if (*p->at == '[' && p->at + 1 < p->end && strchr(":.=", p->at[1])) {
-			const char *at = p->at + 2;
+			bool is_digit;
 
 			/* [[:alpha:]], but [[:a] is an ordinary class. */
-			while (at < p->end && ((*at >= 'a' && *at <= 'z') || *at == '^'))
-				at++;
-			if (p->at[1] != ':' || p->end - at < 2 || at[0] != ':' ||
-			    at[1] != ']') {
+			if (!fw_code_pattern_posix(p, &is_digit)) {
 				p->has_failed = true;
 				return;
 			}
-			p->at = at + 2;
 		} else if (*p->at == '\\') {
 			if (p->at + 1 >= p->end || strchr("QEco", p->at[1])) {
 				p->has_failed = true;
@@ -240,19 +174,12 @@ static void class(struct parser *p, struct sequence *sequence)
 	other(p, sequence);
 }
 
-static void group(struct parser *p, struct sequence *sequence)
+static void group(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	struct fw_literals inside = { .count = 0 };
 
-	p->at++;
-	if (p->at < p->end && (*p->at == '*' || *p->at == '?')) {
-		if (p->end - p->at < 2 || p->at[0] == '*' || p->at[1] != ':') {
-			p->has_failed = true;
-			return;
-		}
-		p->at += 2;
-	}
-	if (++p->depth > DEPTH_MAX) {
+	fw_code_pattern_open(p);
+	if (p->has_failed || ++p->depth > DEPTH_MAX) {
 		p->has_failed = true;
 		return;
 	}
@@ -264,11 +191,11 @@ static void group(struct parser *p, struct sequence *sequence)
 	}
 	p->at++;
 	end_run(sequence);
-	if (times(p) != PERHAPS)
+	if (fw_code_pattern_times(p).least)
 		offer(sequence, &inside);
 }
 
-static size_t character(const struct parser *p)
+static size_t character(const struct fw_code_pattern *p)
 {
 	unsigned char c = (unsigned char)*p->at;
 	size_t len = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
@@ -276,7 +203,7 @@ static size_t character(const struct parser *p)
 	return len <= (size_t)(p->end - p->at) ? len : 1;
 }
 
-static void item(struct parser *p, struct sequence *sequence)
+static void item(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	size_t len;
 
@@ -303,7 +230,7 @@ static void item(struct parser *p, struct sequence *sequence)
 }
 
 /* Parses up to the end, or to the parenthesis that closes the group. */
-static void alternatives(struct parser *p, struct fw_literals *ret_literals)
+static void alternatives(struct fw_code_pattern *p, struct fw_literals *ret_literals)
 {
 	struct fw_literals all = { .count = 0 };
 	bool is_known = true;
@@ -334,7 +261,9 @@ static void alternatives(struct parser *p, struct fw_literals *ret_literals)
 void fw_literals_of_regex(const char *pattern, size_t len, bool ignores_case,
 			  struct fw_literals *ret_literals)
 {
-	struct parser p = { .at = pattern, .end = pattern + len, .ignores_case = ignores_case };
+	struct fw_code_pattern p = { .at = pattern,
+				     .end = pattern + len,
+				     .ignores_case = ignores_case };
 
 	*ret_literals = (struct fw_literals){ .count = 0 };
 	alternatives(&p, ret_literals);
@@ -345,7 +274,9 @@ void fw_literals_of_regex(const char *pattern, size_t len, bool ignores_case,
 void fw_literals_of_text(const char *text, size_t len, bool ignores_case,
 			 struct fw_literals *ret_literals)
 {
-	struct parser p = { .at = text, .end = text + len, .ignores_case = ignores_case };
+	struct fw_code_pattern p = { .at = text,
+				     .end = text + len,
+				     .ignores_case = ignores_case };
 	struct sequence sequence = { .run.len = 0 };
 
 	while (p.at < p.end) {
