@@ -170,7 +170,7 @@ fw_error *fw_client__connect(fw_client *client)
 	return err ? err : fw_raise_upstream_closed(client->options.name);
 }
 
-/* ---- its life ------------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------------ */
 
 static fw_error *open_remote(fw_client *client)
 {

@@ -476,7 +476,7 @@ void fw_remote_answer(struct fw_remote *remote, struct fw_slice id, struct fw_sl
 								       .len = out->len }));
 }
 
-/* ---- its life ------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------ */
 
 fw_error *fw_remote_new(struct fw_loop *loop, struct fw_fetcher *fetcher,
 			const struct fw_remote_options *options, struct fw_remote **ret_remote)

@@ -77,7 +77,7 @@ static void on_abandon(struct fw_relay *relay, fw_call *call)
 	fw_job_abandon(call);
 }
 
-/* A change of the client's roots is of interest to every upstream. */
+/* Every upstream has to be notified when the client's roots have changed. */
 static void on_notified(struct fw_relay *relay, const fw_call *call)
 {
 	struct fw_gate *gate = gate_of(relay);
@@ -175,7 +175,7 @@ static void on_answered(struct fw_relay *relay, void *asker, const fw_call *mess
 	fw_question_answered(gate_of(relay), asker, message);
 }
 
-/* ---- its life ------------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------------ */
 
 static fw_error *add_upstreams(struct fw_gate *gate)
 {

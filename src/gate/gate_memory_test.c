@@ -421,7 +421,7 @@ static void run(const struct conversation *conversation)
 	each_allocation_fails(converse);
 }
 
-/* ---- what is said -------------------------------------------------------------------------- */
+/* ---- the conversations ---------------------------------------------------------------------- */
 
 #define MESSAGE(id, method, params) \
 	"{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"" method "\",\"params\":{" params "}}"
@@ -478,7 +478,7 @@ static void run(const struct conversation *conversation)
 		  { "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"                       \
 		    "message\",\"params\":{\"level\":"                                       \
 		    "\"info\",\"data\":\"x\"}}",                                             \
-		    "a line that is no message", RESULT(TEXT("done")) } },                   \
+		    "a line that is not JSON", RESULT(TEXT("done")) } },                     \
 		{ "\"cut\"", { "{\"jsonrpc\":\"2.0\",\"id\":$,\"result\":{" } },             \
 		{ "\"crash\"", { "!crash" } },                                               \
 		{ "\"ask\"",                                                                 \

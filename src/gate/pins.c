@@ -211,7 +211,7 @@ static void save(struct fw_pins *pins)
 	fw_buf_clear(&out);
 }
 
-/* ---- its life ------------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------------ */
 
 fw_error *fw_pins_new(const char *file, struct fw_pins **ret_pins)
 {
