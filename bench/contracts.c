@@ -1,16 +1,15 @@
 /*
- * contracts.c - what writing and reading an error costs, beside the floor.
+ * contracts.c - measures what it costs to write and read an error, compared with a floor.
  *
- * The floor of writing: straight-line code with an escape scan, by hand for each
- * contract, from plain strings of known length into a buffer that is large
- * enough. The floor of reading: yyjson parses the same bytes and nothing looks
- * at them. The floors must write the very bytes that the library writes, or the
- * program stops.
+ * The floor of writing is straight-line code with an escape scan, written by hand for
+ * each contract (contracts_floor.h): from plain strings of known length into a buffer
+ * that is large enough. The floor of reading is that yyjson parses the same bytes and
+ * nothing uses the result. The program fails if a floor does not write exactly the bytes
+ * that the library writes.
  *
- * Rounds are interleaved, a short slice of every case and then again, with what
- * is compared side by side, so that a noisy moment falls on both; the clock is
- * the thread's own, so that waiting for a core does not count; medians are printed.
- * bench/run makes the table.
+ * Rounds are interleaved: each has a short slice of every case, and cases that are
+ * compared are adjacent, so that noise affects both. The clock is that of the thread, so
+ * that waiting for a core does not count. Medians are printed. bench/contracts makes the table.
  *
  *   contracts              lines "case NAME NS ALLOCATIONS BYTES"
  *   contracts --envelopes  the texts, "CONTRACT TAB JSON"
@@ -21,6 +20,8 @@
 #endif
 #include <faultwire/faultwire.h>
 
+#include "contracts_floor.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,10 +29,6 @@
 #include <time.h>
 
 #include <yyjson.h>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #if defined(__has_include)
 #if __has_include(<valgrind/callgrind.h>)
@@ -43,483 +40,8 @@ enum { ROUNDS = 101, CALLGRIND_RUNS = 100 };
 
 static const double slice_seconds = 0.0004;
 
-/* The compiler may neither drop what was written nor keep what was read. */
+/* Prevents the compiler from dropping writes and from reusing values that were read. */
 #define BARRIER(ptr) __asm__ volatile("" : : "r"(ptr) : "memory")
-
-/* ---- the envelopes ---------------------------------------------------- */
-
-struct text {
-	const char *p;
-	size_t n;
-};
-
-#define T(literal)                                  \
-	{                                           \
-		"" literal "", sizeof(literal) - 1, \
-	}
-
-/* Not const: the floors must read them each time, as the library does. */
-static struct {
-	struct text kaiza_code, context_code, codeintel_code, codeintel_empty, type,
-		owlclaw_code, owlclaw_slug, category, canonical_code, canonical_category,
-		canonical_type, retry, severity, origin, delivery, canonical_tool,
-		canonical_operation;
-	bool recoverable, retryable;
-	struct text message, wrapped, role, session_id, workspace_root, tool, phase_id,
-		plan_hash, invariant_id, cause_message, cause_code, cause_name, timestamp, path,
-		operation, title_invalid, conflict, conflicts, limited, incident, title_limited,
-		client, query, timeout, title_search, hint, could_not, client_id, trace_id,
-		missing;
-	int64_t start_line, end_line, status_invalid, status_limited, status_search, limit;
-	double delay;
-} plain = {
-	.kaiza_code = T("PLAN_SCOPE_VIOLATION"),
-	.context_code = T("cache_missing"),
-	.codeintel_code = T("invalid-parameter"),
-	.codeintel_empty = T("\"path\":\"\",\"content\":\"\",\"lines\":0,\"size\":0"),
-	.type = T("CONFLICT"),
-	.owlclaw_code = T("governance.rate_limited"),
-	.owlclaw_slug = T("governance-rate-limited"),
-	.category = T("governance"),
-	.canonical_code = T("search.timeout"),
-	.canonical_category = T("runtime"),
-	.canonical_type = T("TRANSIENT"),
-	.retry = T("backoff"),
-	.severity = T("warning"),
-	.origin = T("tool"),
-	.delivery = T("sent"),
-	.canonical_tool = T("search_text"),
-	.canonical_operation = T("search:text"),
-	.recoverable = true,
-	.retryable = true,
-	.message = T("could not write \"upload.c\"\n(scope: src/client/**)"),
-	.role = T("WINDSURF"),
-	.session_id = T("550e8400-e29b-41d4-a716-446655440000"),
-	.workspace_root = T("/home/user/projects/faultwire"),
-	.tool = T("write_file"),
-	.phase_id = T("PHASE_5A"),
-	.plan_hash = T("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
-	.cause_message =
-		T("path src/server/handlers/upload.c is outside the scope of plan 9f86d081"),
-	.cause_code = T("plan.scope_violation"),
-	.cause_name = T("fw_error"),
-	.timestamp = T("2026-01-19T15:32:10.123Z"),
-	.path = T("src/main.py"),
-	.operation = T("files:open_file"),
-	.title_invalid = T("Invalid Parameter"),
-	.wrapped = T("start_line must be a positive integer"),
-	.conflict = T("reservation conflict: 2 conflicts"),
-	.conflicts = T(
-		"[{\"agent_id\":\"agent-2\",\"pattern\":\"src/*.go\",\"held_by\":\"agent-2\","
-		"\"reservation_id\":\"r-17\",\"expires_at\":\"2026-01-19T15:47:10Z\"},"
-		"{\"agent_id\":\"agent-3\",\"pattern\":\"src/main.go\",\"held_by\":\"agent-3\","
-		"\"reservation_id\":\"r-18\",\"expires_at\":\"2026-01-19T15:50:00Z\"}]"),
-	.limited = T("rate limited"),
-	.incident = T("inc_20260119_mfrggzdfmztwq2lk"),
-	.title_limited = T("Rate Limited"),
-	.client = T("agent-7"),
-	.query = T("def main"),
-	.timeout = T("Search timeout"),
-	.title_search = T("Vector Search Error"),
-	.hint = T("Try a narrower query, or try again later."),
-	.could_not = T("could not search the workspace"),
-	.client_id = T("claude-desktop"),
-	.trace_id = T("4bf92f3577b34da6a3ce929d0e0e4736"),
-	.missing = T("Cache does not exist"),
-	.start_line = 0,
-	.end_line = 10,
-	.status_invalid = 400,
-	.status_limited = 429,
-	.status_search = 503,
-	.limit = 60,
-	.delay = 30,
-};
-
-static fw_error *make_kaiza(void)
-{
-	const fw_scope scope = {
-		.tool = plain.tool.p,
-		.role = plain.role.p,
-		.session_id = plain.session_id.p,
-		.workspace_root = plain.workspace_root.p,
-		.phase_id = plain.phase_id.p,
-		.plan_hash = plain.plan_hash.p,
-	};
-	fw_error *err =
-		fw_raise_plan_scope_violation("9f86d081", "src/server/handlers/upload.c");
-
-	err = fw_error_wrap(err, FW_HERE, "%s", plain.message.p);
-	fw_error_fill_scope(err, &scope);
-	fw_error_set_time(err, INT64_C(1768836730123));
-	return err;
-}
-
-static fw_error *make_context_v0(void)
-{
-	return fw_raise_cache_missing();
-}
-
-static fw_error *make_codeintel(void)
-{
-	const fw_scope scope = { .operation = plain.operation.p };
-	fw_error *err = fw_raise_input_invalid_line_range(plain.path.p, &plain.start_line,
-							  &plain.end_line, plain.wrapped.p);
-
-	fw_error_fill_scope(err, &scope);
-	return err;
-}
-
-static fw_error *make_toolerror(void)
-{
-	fw_error *err = fw_raise_reservation_conflict(2, plain.conflicts.p);
-
-	fw_error_set_recoverable(err, true);
-	return err;
-}
-
-static fw_error *make_owlclaw(void)
-{
-	fw_error *err = fw_raise_governance_rate_limited();
-
-	fw_error_add_string(err, "client", plain.client.p);
-	fw_error_add_i64(err, "limit", plain.limit);
-	fw_error_set_retry_after(err, plain.delay);
-	fw_error_set_incident_id(err, plain.incident.p);
-	return err;
-}
-
-static fw_error *make_canonical(void)
-{
-	const fw_scope scope = {
-		.tool = plain.canonical_tool.p,
-		.operation = plain.canonical_operation.p,
-		.session_id = plain.session_id.p,
-		.client = plain.client_id.p,
-		.trace_id = plain.trace_id.p,
-	};
-	fw_error *err = fw_raise_search_timeout(plain.query.p);
-
-	err = fw_error_wrap(err, FW_HERE, "%s", plain.could_not.p);
-	fw_error_set_hint(err, plain.hint.p);
-	fw_error_set_delivery(err, FW_SENT);
-	fw_error_set_retry_after(err, plain.delay);
-	fw_error_fill_scope(err, &scope);
-	fw_error_set_incident_id(err, plain.incident.p);
-	fw_error_set_time(err, INT64_C(1768836730123));
-	return err;
-}
-
-static fw_error *(*const make[FW_CONTRACT_COUNT])(void) = {
-	[FW_CANONICAL] = make_canonical,   [FW_KAIZA] = make_kaiza,
-	[FW_CONTEXT_V0] = make_context_v0, [FW_CODEINTEL] = make_codeintel,
-	[FW_TOOLERROR] = make_toolerror,   [FW_OWLCLAW] = make_owlclaw,
-	[FW_OWLCLAW_API] = make_owlclaw,
-};
-
-/* ---- the floor of writing --------------------------------------------- */
-
-#define PUT(literal)                                      \
-	do {                                              \
-		memcpy(at, literal, sizeof(literal) - 1); \
-		at += sizeof(literal) - 1;                \
-	} while (0)
-
-static inline char *put(char *at, struct text text)
-{
-	memcpy(at, text.p, text.n);
-	return at + text.n;
-}
-
-static char *put_escaped_byte(char *at, unsigned char byte)
-{
-	static const char hex[] = "0123456789abcdef";
-
-	*at++ = '\\';
-	switch (byte) {
-	case '"':
-	case '\\': *at++ = (char)byte; break;
-	case '\n': *at++ = 'n'; break;
-	case '\t': *at++ = 't'; break;
-	case '\r': *at++ = 'r'; break;
-	case '\b': *at++ = 'b'; break;
-	case '\f': *at++ = 'f'; break;
-	default:
-		memcpy(at, "u00", 3);
-		at[3] = hex[byte >> 4];
-		at[4] = hex[byte & 15];
-		at += 5;
-	}
-	return at;
-}
-
-/* Quoted. Copies sixteen bytes, then looks whether one of them must be escaped. */
-static char *quote(char *at, struct text text)
-{
-	const char *from = text.p, *end = text.p + text.n;
-
-	*at++ = '"';
-#ifdef __SSE2__
-	while (end - from >= 16) {
-		__m128i chunk = _mm_loadu_si128((const __m128i *)(const void *)from);
-		__m128i bad = _mm_cmpeq_epi8(_mm_min_epu8(chunk, _mm_set1_epi8(0x1f)), chunk);
-		unsigned mask;
-
-		bad = _mm_or_si128(bad, _mm_cmpeq_epi8(chunk, _mm_set1_epi8('"')));
-		bad = _mm_or_si128(bad, _mm_cmpeq_epi8(chunk, _mm_set1_epi8('\\')));
-		mask = (unsigned)_mm_movemask_epi8(bad);
-		_mm_storeu_si128((__m128i *)(void *)at, chunk);
-		if (mask) {
-			int run = __builtin_ctz(mask);
-
-			at = put_escaped_byte(at + run, (unsigned char)from[run]);
-			from += run + 1;
-		} else {
-			at += 16;
-			from += 16;
-		}
-	}
-#endif
-	for (; from < end; from++) {
-		unsigned char byte = (unsigned char)*from;
-
-		if (byte < 0x20 || byte == '"' || byte == '\\')
-			at = put_escaped_byte(at, byte);
-		else
-			*at++ = (char)byte;
-	}
-	*at++ = '"';
-	return at;
-}
-
-static inline char *put_number(char *at, int64_t value)
-{
-	char digits[20];
-	size_t n = sizeof(digits);
-	uint64_t left = (uint64_t)value;
-
-	do {
-		digits[--n] = (char)('0' + left % 10);
-		left /= 10;
-	} while (left);
-	memcpy(at, digits + n, sizeof(digits) - n);
-	return at + sizeof(digits) - n;
-}
-
-static struct text message_kaiza, message_canonical;
-
-static struct text text_of(const char *string)
-{
-	return (struct text){ string, strlen(string) };
-}
-
-static inline char *put_bool(char *at, bool value)
-{
-	if (value)
-		PUT("true");
-	else
-		PUT("false");
-	return at;
-}
-
-static inline char *quote_or_null(char *at, struct text text)
-{
-	if (text.p)
-		return quote(at, text);
-	PUT("null");
-	return at;
-}
-
-static char *floor_kaiza(char *at)
-{
-	PUT("{\"error_code\":\"");
-	at = put(at, plain.kaiza_code);
-	PUT("\",\"human_message\":");
-	at = quote(at, message_kaiza);
-	PUT(",\"role\":");
-	at = quote_or_null(at, plain.role);
-	PUT(",\"session_id\":");
-	at = quote_or_null(at, plain.session_id);
-	PUT(",\"workspace_root\":");
-	at = quote_or_null(at, plain.workspace_root);
-	PUT(",\"tool_name\":");
-	at = quote(at, plain.tool);
-	PUT(",\"invariant_id\":");
-	at = quote_or_null(at, plain.invariant_id);
-	PUT(",\"phase_id\":");
-	at = quote_or_null(at, plain.phase_id);
-	PUT(",\"plan_hash\":");
-	at = quote_or_null(at, plain.plan_hash);
-	PUT(",\"cause\":{\"message\":");
-	at = quote_or_null(at, plain.cause_message);
-	PUT(",\"code\":");
-	at = quote_or_null(at, plain.cause_code);
-	PUT(",\"name\":");
-	at = quote_or_null(at, plain.cause_name);
-	PUT("},\"timestamp\":");
-	at = quote(at, plain.timestamp);
-	PUT("}");
-	return at;
-}
-
-static char *floor_context_v0(char *at)
-{
-	PUT("{\"error\":{\"code\":\"");
-	at = put(at, plain.context_code);
-	PUT("\",\"message\":");
-	at = quote(at, plain.missing);
-	PUT("}}\n");
-	return at;
-}
-
-static char *floor_codeintel(char *at)
-{
-	PUT("{");
-	at = put(at, plain.codeintel_empty);
-	PUT(",\"error\":");
-	at = quote(at, plain.wrapped);
-	PUT(",\"problem\":{\"type\":\"https://kgfoundry.dev/problems/");
-	at = put(at, plain.codeintel_code);
-	PUT("\",\"title\":");
-	at = quote(at, plain.title_invalid);
-	PUT(",\"status\":");
-	at = put_number(at, plain.status_invalid);
-	PUT(",\"detail\":");
-	at = quote(at, plain.wrapped);
-	PUT(",\"instance\":\"urn:codeintel:");
-	at = put(at, plain.operation);
-	PUT("\",\"code\":\"");
-	at = put(at, plain.codeintel_code);
-	PUT("\",\"extensions\":{\"path\":");
-	at = quote(at, plain.path);
-	PUT(",\"start_line\":");
-	at = put_number(at, plain.start_line);
-	PUT(",\"end_line\":");
-	at = put_number(at, plain.end_line);
-	PUT("}}}");
-	return at;
-}
-
-static char *floor_toolerror(char *at)
-{
-	PUT("{\"type\":\"");
-	at = put(at, plain.type);
-	PUT("\",\"message\":");
-	at = quote(at, plain.conflict);
-	PUT(",\"recoverable\":");
-	at = put_bool(at, plain.recoverable);
-	PUT(",\"data\":{\"conflicts\":");
-	at = put(at, plain.conflicts);
-	PUT("}}");
-	return at;
-}
-
-static char *floor_owlclaw_shared(char *at)
-{
-	PUT(",\"category\":\"");
-	at = put(at, plain.category);
-	PUT("\",\"retryable\":");
-	at = put_bool(at, plain.retryable);
-	PUT(",\"incident_id\":");
-	at = quote(at, plain.incident);
-	PUT(",\"details\":{\"client\":");
-	at = quote(at, plain.client);
-	PUT(",\"limit\":");
-	at = put_number(at, plain.limit);
-	PUT("},\"retry_after\":");
-	return put_number(at, (int64_t)plain.delay);
-}
-
-static char *floor_owlclaw(char *at)
-{
-	PUT("{\"error\":{\"code\":\"");
-	at = put(at, plain.owlclaw_code);
-	PUT("\",\"message\":");
-	at = quote(at, plain.limited);
-	at = floor_owlclaw_shared(at);
-	PUT("}}");
-	return at;
-}
-
-static char *floor_owlclaw_api(char *at)
-{
-	PUT("{\"type\":\"https://owlclaw.dev/problems/");
-	at = put(at, plain.owlclaw_slug);
-	PUT("\",\"title\":");
-	at = quote(at, plain.title_limited);
-	PUT(",\"status\":");
-	at = put_number(at, plain.status_limited);
-	PUT(",\"detail\":");
-	at = quote(at, plain.limited);
-	PUT(",\"instance\":\"urn:owlclaw:incident:");
-	at = put(at, plain.incident);
-	PUT("\",\"code\":\"");
-	at = put(at, plain.owlclaw_code);
-	PUT("\"");
-	at = floor_owlclaw_shared(at);
-	PUT("}");
-	return at;
-}
-
-static char *floor_canonical(char *at)
-{
-	PUT("{\"code\":\"");
-	at = put(at, plain.canonical_code);
-	PUT("\",\"category\":\"");
-	at = put(at, plain.canonical_category);
-	PUT("\",\"type\":\"");
-	at = put(at, plain.canonical_type);
-	PUT("\",\"retry\":\"");
-	at = put(at, plain.retry);
-	PUT("\",\"recoverable\":");
-	at = put_bool(at, plain.recoverable);
-	PUT(",\"retry_after\":");
-	at = put_number(at, (int64_t)plain.delay);
-	PUT(",\"status\":");
-	at = put_number(at, plain.status_search);
-	PUT(",\"severity\":\"");
-	at = put(at, plain.severity);
-	PUT("\",\"title\":");
-	at = quote(at, plain.title_search);
-	PUT(",\"message\":");
-	at = quote(at, message_canonical);
-	PUT(",\"hint\":");
-	at = quote(at, plain.hint);
-	PUT(",\"context\":{\"query\":");
-	at = quote(at, plain.query);
-	PUT("},\"cause\":{\"message\":");
-	at = quote_or_null(at, plain.timeout);
-	PUT(",\"code\":");
-	at = quote(at, plain.canonical_code);
-	PUT(",\"name\":");
-	at = quote(at, plain.cause_name);
-	PUT("},\"origin\":\"");
-	at = put(at, plain.origin);
-	PUT("\",\"delivery\":\"");
-	at = put(at, plain.delivery);
-	PUT("\",\"tool\":");
-	at = quote(at, plain.canonical_tool);
-	PUT(",\"operation\":");
-	at = quote(at, plain.canonical_operation);
-	PUT(",\"session_id\":");
-	at = quote(at, plain.session_id);
-	PUT(",\"client\":");
-	at = quote(at, plain.client_id);
-	PUT(",\"trace_id\":");
-	at = quote(at, plain.trace_id);
-	PUT(",\"incident_id\":");
-	at = quote(at, plain.incident);
-	PUT(",\"timestamp\":");
-	at = quote(at, plain.timestamp);
-	PUT("}");
-	return at;
-}
-
-static char *(*const floors[FW_CONTRACT_COUNT])(char *) = {
-	[FW_CANONICAL] = floor_canonical,     [FW_KAIZA] = floor_kaiza,
-	[FW_CONTEXT_V0] = floor_context_v0,   [FW_CODEINTEL] = floor_codeintel,
-	[FW_TOOLERROR] = floor_toolerror,     [FW_OWLCLAW] = floor_owlclaw,
-	[FW_OWLCLAW_API] = floor_owlclaw_api,
-};
 
 /* ---- the cases -------------------------------------------------------- */
 
@@ -589,7 +111,7 @@ static void run_decode(int contract)
 	decode(contract, false);
 }
 
-/* Like with like: a bare parse looks for no secrets either. */
+/* For a fair comparison, because a bare parse does not look for secrets. */
 static void run_decode_kept(int contract)
 {
 	decode(contract, true);
@@ -749,8 +271,8 @@ static void *libc_reallocate(void *ctx, void *ptr, size_t old, size_t size)
 
 static const yyjson_alc libc_alc = { libc_allocate, libc_reallocate, count_release, NULL };
 
-/* Both allocators end in malloc and free, so changing over with blocks live is
- * harmless here. */
+/* Both allocators use malloc and free, so changing them while blocks are in use is
+ * harmless. */
 static void count_all(void)
 {
 	const fw_allocator counting = { count_allocate, count_reallocate, count_release, NULL };
@@ -831,7 +353,7 @@ static void time_all(void)
 		qsort(cases[i].ns, ROUNDS, sizeof(cases[i].ns[0]), by_value);
 }
 
-/* Between the marks stand CALLGRIND_RUNS runs; bench/run reads the dumps. */
+/* There are CALLGRIND_RUNS runs between the marks. bench/contracts reads the dumps. */
 static int callgrind_all(void)
 {
 #ifdef CALLGRIND_ZERO_STATS
@@ -862,7 +384,7 @@ static void prepare(void)
 		char *end;
 
 		made[c] = make[c]();
-		/* what the wraps made of the messages */
+		/* the messages, as wrapping has changed them */
 		if (c == FW_KAIZA)
 			message_kaiza = text_of(fw_error_message(made[c]));
 		else if (c == FW_CANONICAL)

@@ -4,7 +4,7 @@
  * Reads a line (or an HTTP request), finds the id and the text by search, and
  * writes a prepared reply around them. It parses no JSON, checks nothing and is
  * no MCP server: what it costs is the cost of the transport alone. Its failing
- * tool answers with isError and the text, where a real server says more. For
+ * tool answers with isError and the text, where a real server also reports a code. For
  * bench/gate it also lists its tools, and on stdio `big` answers with 4 MiB.
  *
  *   server_floor --stdio

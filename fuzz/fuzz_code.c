@@ -17,6 +17,7 @@
 #include "../src/tools/code/blame.c"
 #include "../src/tools/code/date.c"
 #include "../src/tools/code/literal.c"
+#include "../src/tools/code/pattern.c"
 
 static void check_blame(const char *text, size_t len)
 {

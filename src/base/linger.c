@@ -17,7 +17,8 @@ static void run_round(struct fw_linger *linger)
 	}
 }
 
-/* A writer that another one has added is called, too: the loop may wait for long after that. */
+/* Writers that are added meanwhile are called, too, because the loop may wait for a long
+ * time after this. */
 static void run_writers(struct fw_linger *linger)
 {
 	do {
@@ -26,7 +27,7 @@ static void run_writers(struct fw_linger *linger)
 	} while (linger->has_new);
 }
 
-/* Another descriptor is ready. */
+/* True: another descriptor is ready. */
 static bool is_wanted(const struct fw_linger *linger)
 {
 	struct pollfd all = { .fd = uv_backend_fd(linger->prepare.loop), .events = POLLIN };
@@ -51,8 +52,9 @@ static void shorten_pause(struct fw_linger *linger)
 		shorter_ns > FW_LINGER_PAUSE_MIN_NS ? shorter_ns : FW_LINGER_PAUSE_MIN_NS;
 }
 
-/* Often the kernel has run the other process within our write(), and it does mostly the same again:
- * so a first read that would find nothing is left out. */
+/* Often the kernel runs the other process during our write(), so its answer is already
+ * there. Whether it does so is mostly the same as the last time, so a first read that
+ * would probably find nothing is skipped. */
 static bool read_first(struct fw_reader *reader)
 {
 	if (reader->yields) {
@@ -65,7 +67,7 @@ static bool read_first(struct fw_reader *reader)
 	return false;
 }
 
-/* Tries to read the answer for a moment; true: something was read. */
+/* Tries to read the answer for at most FW_LINGER_NS. True: something was read. */
 static bool attempt(struct fw_linger *linger, struct fw_reader *reader)
 {
 	uint64_t begun = 0;
@@ -75,7 +77,7 @@ static bool attempt(struct fw_linger *linger, struct fw_reader *reader)
 	for (;;) {
 		uint64_t now;
 
-		/* The other process can run now. */
+		/* Let the other process run. */
 		(void)sched_yield();
 		if (reader->read(reader))
 			return true;
@@ -91,8 +93,9 @@ static bool attempt(struct fw_linger *linger, struct fw_reader *reader)
 	}
 }
 
-/* Whether an attempt may be made. The clock takes a hundredth of a call, so it is read once for
- * FW_LINGER_ANSWERS answers, but for each of them after a pause. */
+/* True: an attempt may be made now. Reading the clock takes a hundredth of the time of a
+ * call, so it is read only once per FW_LINGER_ANSWERS answers. While attempts pause, it
+ * is read each time. */
 static bool is_timely(struct fw_linger *linger)
 {
 	uint64_t now;
@@ -110,7 +113,7 @@ static bool is_timely(struct fw_linger *linger)
 	return now >= linger->resumes_ns && now - linger->row_ns < FW_LINGER_ROW_NS;
 }
 
-/* One attempt, unless the loop has something else to do or attempts pause. */
+/* Makes one attempt, unless the loop has something else to do or attempts pause. */
 static bool find_answer(struct fw_linger *linger)
 {
 	struct fw_reader *reader = linger->expected;

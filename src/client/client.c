@@ -1,8 +1,9 @@
 /*
- * client.c - see client.h. The life of a client, and its loop.
+ * client.c - see client.h. The lifecycle of a client, and its event loop.
  *
- * A call blocks by running the loop until a callback says that it has ended. One timer
- * ends waits; an interruption stops the loop, which is all that a signal handler may do.
+ * A call blocks by running the loop until a callback reports its end. One timer limits
+ * every wait. An interruption only stops the loop, because a signal handler may do no
+ * more.
  */
 #include <faultwire/client.h>
 
@@ -18,7 +19,7 @@
 #include "io/fetch.h"
 
 static const double timeout_default = 60;
-/* How long, and in which steps, the end of an HTTP session is waited for. */
+/* How long to wait for the end of an HTTP session, and how often to check. */
 enum { GOODBYE_MS = 1000, GOODBYE_STEP_MS = 5 };
 
 void fw_client__report(const fw_client *client, const fw_client_event *event)
@@ -137,7 +138,7 @@ static void on_trace(void *ctx, bool is_sent, const char *text, size_t len)
 					 .len = len });
 }
 
-/* A handshake takes no longer than the request that it is made for. */
+/* The handshake must end before the deadline of the request that needs it. */
 static void limit_handshake(fw_client *client)
 {
 	uint32_t limit_ms = FW_LIMIT_HANDSHAKE_MS;
@@ -169,7 +170,7 @@ fw_error *fw_client__connect(fw_client *client)
 	return err ? err : fw_raise_upstream_closed(client->options.name);
 }
 
-/* ---- its life ------------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------------ */
 
 static fw_error *open_remote(fw_client *client)
 {
@@ -242,7 +243,7 @@ void fw_client_free(fw_client *client)
 		return;
 	if (client->remote) {
 		fw_remote_disconnect(client->remote);
-		/* Time for the end of an HTTP session to be sent. */
+		/* Allow the request that ends an HTTP session to be sent. */
 		fw_client__flush(client);
 		fw_remote_free(client->remote);
 	}

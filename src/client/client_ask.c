@@ -1,7 +1,7 @@
 /*
- * client_ask.c - questions of the server: sent as requests by a legacy one, and as a
- * result that requires input by a modern one. What the program does not answer is
- * declined, so that the server can go on.
+ * client_ask.c - answers questions of the server. A legacy server sends them as requests,
+ * a modern one as a result that requires input. Questions that the program does not
+ * answer are declined, so that the server can continue.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { METHOD_BYTES = 128 };
 
-/* The program's answer; NULL: it refuses. */
+/* The program's answer. NULL: the program refuses. */
 static const char *ask(const fw_client *client, const char *method, struct fw_slice params)
 {
 	const fw_client_options *options = &client->options;

@@ -1,8 +1,9 @@
 /*
- * client_impl.h - what the files of the client share.
+ * client_impl.h - declarations that the files of the client share.
  *
- * client.c is its life and the loop, client_request.c the attempts, client_read.c reads
- * failures, client_ask.c answers the server, client_tools.c knows the tools.
+ * client.c has the lifecycle and the loop, client_request.c makes the attempts,
+ * client_read.c decodes failures, client_ask.c answers the server, client_tools.c stores
+ * the list of tools.
  */
 #ifndef FW_CLIENT_CLIENT_IMPL_H
 #define FW_CLIENT_CLIENT_IMPL_H
@@ -19,7 +20,7 @@
 #include "rpc/mirror.h"
 
 enum {
-	FW_CLIENT_ROUNDS_MAX = 10, /* questions of a modern server, one after the other */
+	FW_CLIENT_ROUNDS_MAX = 10, /* results that require input, per call */
 	FW_CLIENT_PAGES_MAX = 1000,
 };
 
@@ -48,7 +49,7 @@ struct fw_client {
 	enum fw_client_outcome outcome;
 	struct fw_buf text;
 	fw_error *err;
-	uint64_t started_ms; /* of the request with all attempts */
+	uint64_t started_ms; /* start of the request's first attempt */
 	fw_decision decision;
 	unsigned attempts;
 	char *failure;
@@ -72,7 +73,7 @@ void fw_client__report(const fw_client *client, const fw_client_event *event);
 /* Runs the loop until `*is_over`, the timer, or an interruption. `seconds` negative: no
  * timer. */
 void fw_client__wait(fw_client *client, const bool *is_over, double seconds);
-/* Lets requests that are being sent by HTTP end, for a moment. */
+/* Waits a moment for HTTP requests in progress to end. */
 void fw_client__flush(fw_client *client);
 fw_error *fw_client__connect(fw_client *client);
 /* Seconds until the deadline; false: there is none. */
@@ -85,7 +86,7 @@ fw_error *fw_client__run(fw_client *client, const struct fw_client_order *order,
 
 /* ---- client_read.c ---- */
 
-/* The error that `client->text` holds. */
+/* Decodes the error in `client->text`. */
 fw_error *fw_client__read(fw_client *client, const char *tool);
 
 /* ---- client_ask.c ---- */
@@ -99,7 +100,8 @@ fw_error *fw_client__answer_all(fw_client *client, struct fw_slice result,
 
 yyjson_val *fw_client__tool(const fw_client *client, const char *name);
 bool fw_client__is_idempotent(yyjson_val *tool);
-/* The headers of a call. On failure `ret_lines->text` may have been allocated, too. */
+/* Writes the Mcp-Param- headers of a call. `ret_lines->text` may be allocated even on
+ * failure. */
 fw_error *fw_client__put_params(yyjson_val *tool, yyjson_val *arguments,
 				struct fw_mirror_lines *ret_lines);
 

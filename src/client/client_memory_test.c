@@ -23,8 +23,8 @@
 
 #include "test/memory.h"
 
-/* A server in a few lines of shell: it answers with the id of the request, whichever it is,
- * since a client without memory may leave a request out. `cases` are those of a case
+/* A server in a few lines of shell. It takes the id for its answer from the request,
+ * because a client without memory may leave a request out. `cases` are those of a case
  * statement over the request. */
 #define SERVER(cases)                                                                      \
 	"while read -r q; do i=${q#*\\\"id\\\":}; i=${i%%[,\\}]*}; case $q in "            \
@@ -47,7 +47,7 @@ static fw_client *open_client(const char *const *command, const char *url)
 	how.url = url;
 	how.era = FW_CLIENT_LEGACY;
 	how.attempts_max = 1;
-	how.deadline = 60; /* without it a call that waits would not end */
+	how.deadline = 60; /* otherwise a call that hangs would never end */
 	err = fw_client_new(&how, &client);
 	assert_true(!err == !!client);
 	fw_error_free(err);
@@ -56,7 +56,7 @@ static fw_client *open_client(const char *const *command, const char *url)
 
 #define OPEN(script) open_client((const char *const[]){ "/bin/sh", "-c", script, NULL }, NULL)
 
-/* The call ends as it must: with a result, or an error that is not the deadline's. */
+/* Checks that the call ended with a result, or with an error other than a timeout. */
 static void end_call(fw_client *client, fw_error *err, fw_client_result *result)
 {
 	assert_int_not_equal(fw_error_code(err), FW_UPSTREAM_TIMEOUT);
@@ -103,8 +103,9 @@ static void list_with_pages(void)
 
 /* ---- HTTP ------------------------------------------------------------------------------- */
 
-/* A server in a thread that uses nothing of the allocator. It answers one request per
- * connection, calls as a stream of events, and numbers them, so that a stream may be resumed. */
+/* A server in a thread that does not use the allocator. It answers one request per
+ * connection. Calls are answered with a stream of numbered events, so that the stream can
+ * be resumed. */
 struct endpoint {
 	pthread_t thread;
 	int listener;

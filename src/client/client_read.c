@@ -1,6 +1,6 @@
 /*
- * client_read.c - reads the failure that a server reported: in any contract, or as a text
- * in none, which is classified.
+ * client_read.c - decodes the failure that a server reported, in any contract. Text that
+ * is in no contract is classified.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "client/client_impl.h"
 
-/* The text blocks of a result, or the message of an error. */
+/* Copies the text blocks of a result, or the message of an error. */
 static void put_words(yyjson_val *root, struct fw_buf *out)
 {
 	yyjson_val *content = fw_json_member(root, "content"), *part;
@@ -54,7 +54,7 @@ static fw_error *decode(const fw_client *client, fw_contract *ret_found)
 	return err;
 }
 
-/* A text in no contract. */
+/* Classifies a text that is in no contract. */
 static fw_error *classify(const fw_client *client, yyjson_val *root, const char *tool,
 			  fw_error *err)
 {

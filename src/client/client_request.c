@@ -1,6 +1,7 @@
 /*
- * client_request.c - requests: an exchange with the server, the rounds of a modern server
- * that asks back, and the attempts.
+ * client_request.c - requests. A request has one or more attempts, an attempt has one
+ * exchange with the server, and one more for each time that a modern server requires
+ * input.
  */
 #include <string.h>
 
@@ -61,7 +62,7 @@ static uint32_t attempt_ms(const fw_client *client)
 	return seconds * 1000 >= 1 ? (uint32_t)(seconds * 1000) : 1;
 }
 
-/* Sends the request and waits for its end; then `outcome` says how it ended. */
+/* Sends the request and waits for its end. `outcome` then says how it ended. */
 static fw_error *exchange(fw_client *client, const struct fw_client_order *order,
 			  struct fw_slice params)
 {
@@ -155,7 +156,7 @@ static double random_part(void)
 	return number / 4294967296.0;
 }
 
-/* What follows from `err`, which stays the caller's. */
+/* Decides whether to retry after `err`, which is borrowed. */
 static void decide(fw_client *client, const struct fw_client_order *order, const fw_error *err)
 {
 	fw_decide_options how = FW_DECIDE_OPTIONS_INIT;
@@ -203,7 +204,7 @@ fw_error *fw_client__run(fw_client *client, const struct fw_client_order *order,
 	ret_result->text = client->text.text;
 	ret_result->len = client->text.len;
 	ret_result->attempts = client->attempts;
-	/* The result takes the memory of the buffer over. */
+	/* The result takes ownership of the buffer's memory. */
 	client->text.text = NULL;
 	client->text.len = client->text.cap = 0;
 	return NULL;
@@ -211,7 +212,7 @@ fw_error *fw_client__run(fw_client *client, const struct fw_client_order *order,
 
 /* ---- requests --------------------------------------------------------------------------- */
 
-/* The members of the object without `_meta`, which goes to `meta`. */
+/* Copies the members of the object to `params`, and those of `_meta` to `meta`. */
 static bool split(yyjson_val *object, struct fw_buf *params, struct fw_buf *meta)
 {
 	yyjson_obj_iter iter = yyjson_obj_iter_with(object);

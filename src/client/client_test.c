@@ -1,6 +1,6 @@
 /*
- * client_test.c - the client by itself: its life, its arguments, and a server that is a
- * few lines of shell. test/wire/call.mjs has the rest, through the command.
+ * client_test.c - the client by itself: its lifecycle, its arguments, and a server in a
+ * few lines of shell. test/wire/call.mjs tests the rest through `faultwire call`.
  */
 #include <faultwire/client.h>
 
@@ -16,7 +16,7 @@
 
 #include "test/memory.h"
 
-/* Answers the handshake, then each of `lines` to one request. */
+/* Answers the handshake, then one request with each of `lines`. */
 #define SERVER(lines)                                                                    \
 	"read a; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":"   \
 	"\"2025-11-25\",\"capabilities\":{},\"serverInfo\":{\"name\":\"s\",\"version\":" \

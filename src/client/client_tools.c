@@ -1,6 +1,6 @@
 /*
- * client_tools.c - lists, and what a client has to know about tools: whether they are
- * idempotent, and which arguments a modern HTTP server wants as headers.
+ * client_tools.c - fetches lists, and looks up what a client has to know about a tool:
+ * whether it is idempotent, and which arguments a modern HTTP server requires as headers.
  */
 #include <string.h>
 
@@ -60,7 +60,7 @@ fw_error *fw_client__put_params(yyjson_val *tool, yyjson_val *arguments,
 
 /* ---- lists ------------------------------------------------------------------------------- */
 
-/* "tools/list" has its items in "tools". */
+/* The member with the items: "tools" for "tools/list". */
 static const char *items_of(const char *method)
 {
 	if (strcmp(method, FW_METHOD_TOOLS_LIST) == 0)

@@ -1,6 +1,6 @@
 /*
- * link.c - see link.h. What both kinds of links have in common; link_child.c and
- * link_http.c are the kinds.
+ * link.c - see link.h. This file has what both kinds of links share. The kinds are in
+ * link_child.c and link_http.c.
  */
 #include "client/link.h"
 
@@ -140,9 +140,9 @@ static bool has_field(const fw_error *err, const char *name)
 	return err && fw_error_find_field(err, name, &field);
 }
 
-/* Another attempt would fail in the same way: there is no such program, it may not or cannot be
- * run, its output is never lines, the URL is none, or no MCP server is there. Otherwise what a
- * server answers says nothing about that. */
+/* True: another attempt would fail in the same way. There is no such program, it cannot
+ * be run, its output is not lines, or there is no MCP server at the URL. Any other answer
+ * of a server does not show that the failure is permanent. */
 static bool is_permanent(const fw_error *cause)
 {
 	if (has_field(cause, FW_LINK_FRAMING) || has_field(cause, FW_LINK_ENDPOINT))
@@ -162,7 +162,8 @@ static bool is_permanent(const fw_error *cause)
 fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_error *cause,
 				    bool has_succeeded)
 {
-	/* A server that is replaced or under maintenance answers like a wrong URL. */
+	/* While a server is replaced or under maintenance, the answer looks like that of
+	 * a wrong URL. */
 	bool is_away = has_succeeded && has_field(cause, FW_LINK_ENDPOINT);
 	fw_error *err = is_permanent(cause) && !is_away
 				? fw_raise_upstream_cannot_start(name, reason)
@@ -171,7 +172,7 @@ fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_err
 	fw_error_set_delivery(err, FW_NOT_SENT);
 	if (cause)
 		fw_error_set_detail(err, fw_error_detail(cause));
-	/* What is known about this failure is better advice than what the code says. */
+	/* The hint of this failure is more specific than that of the code. */
 	if (is_away)
 		fw_error_set_hint(err,
 				  "Try again later: the server was at this URL before, and "

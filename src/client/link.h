@@ -23,11 +23,11 @@
 struct fw_fetcher;
 struct fw_link;
 
-/* Limits of a server that we are a client of. */
+/* Limits for a server of which this program is a client. */
 enum {
 	FW_LIMIT_HANDSHAKE_MS = 30 * 1000,   /* time for the handshake */
-	FW_LIMIT_PROBE_MS = 3 * 1000,        /* of that, for the answer to a probe */
-	FW_LIMIT_PROBE_START_MS = 10 * 1000, /* the same, of a program that is starting */
+	FW_LIMIT_PROBE_MS = 3 * 1000,        /* part of it that a probe may take */
+	FW_LIMIT_PROBE_START_MS = 10 * 1000, /* the same, for a program that is starting */
 	FW_LIMIT_CRASH_REPORT_MS = 40,       /* a call may continue after a crash report */
 	FW_LIMIT_NO_NEWLINE_MS = 500,        /* a newline may follow its message */
 	FW_LIMIT_REPLY_DEPTH = 512,          /* nesting of a message */
@@ -36,7 +36,7 @@ enum {
 
 /* Where a server is. All of it is borrowed for the life of the link. */
 struct fw_link_target {
-	const char *name; /* of the server, in errors: upstream "github" */
+	const char *name; /* name of the server in errors: upstream "github" */
 	/* A program; NULL: HTTP. As for fw_child_start(). */
 	const char *const *argv;
 	const char *const *environment;
@@ -46,14 +46,14 @@ struct fw_link_target {
 	const char *url;
 	const char *const *headers; /* lines "Name: value"; NULL: none */
 	uint32_t connect_ms;        /* 0: FW_LIMIT_FETCH_CONNECT_MS */
-	bool is_by_line;            /* messages must not have line breaks, also by HTTP */
+	bool is_by_line;            /* messages have no line breaks, even over HTTP */
 	/* Limit of one message; 0: FW_LIMIT_CHILD_LINE_BYTES. */
 	size_t message_bytes;
 };
 
-/* What a link says about text that is not a message. */
+/* Why a link reports text that is not a message. */
 enum fw_link_noise {
-	FW_LINK_TOO_LARGE, /* a message beyond the limit was dropped; the text is its start */
+	FW_LINK_TOO_LARGE, /* a message over the limit was dropped; the text is its start */
 	FW_LINK_CUT        /* the output ended inside a message; the text is its start */
 };
 
@@ -70,13 +70,13 @@ struct fw_link_callbacks {
 	void (*message)(void *ctx, uint64_t key, const char *text, size_t len);
 	void (*noise)(void *ctx, uint64_t key, enum fw_link_noise noise, const char *text,
 		      size_t len);
-	/* stdio: what was read ends inside a line that begins with this text. */
+	/* stdio: the output read so far ends inside a line that begins with this text. */
 	void (*partial)(void *ctx, const char *text, size_t len);
-	/* HTTP: the request failed, or its response ended without `message` having been an
-	 * answer to it: the callee knows whether it was. `err` NULL: the response is
-	 * complete. The callee owns it. */
+	/* HTTP: the request failed, or its response ended. `err` NULL: the response is
+	 * complete; the link does not know whether one of its messages was the answer,
+	 * but the callee does. The callee owns `err`. */
 	void (*failed)(void *ctx, uint64_t key, fw_error *err);
-	/* HTTP: is the request still without an answer? Then its stream is resumed if the
+	/* HTTP: true if the request has no answer yet. Its stream is then resumed if the
 	 * server allows that. */
 	bool (*is_open)(void *ctx, uint64_t key);
 	/* stdio: messages from number `from` on were accepted, but will never be sent: the
@@ -93,8 +93,9 @@ fw_error *fw_link_open(struct fw_loop *loop, struct fw_fetcher *fetcher,
 		       const struct fw_link_target *target,
 		       const struct fw_link_callbacks *callbacks, void *ctx,
 		       struct fw_link **ret_link);
-/* Ends the process and its group (or all requests). May be called from a callback, but
- * not from a `failed` of HTTP whose fetcher is freed next. NULL is a no-op. */
+/* Ends the process and its group, or all HTTP requests. May be called from a callback,
+ * but if `failed` calls it, the fetcher must not be freed before `failed` has returned.
+ * NULL is a no-op. */
 void fw_link_free(struct fw_link *link);
 
 /* One message to be sent. Everything is copied or written before the call returns. */
@@ -105,13 +106,13 @@ struct fw_link_message {
 	/* For HTTP headers of the modern era; NULL: none. */
 	const char *method;
 	const char *name;           /* Mcp-Name */
-	const char *const *headers; /* more lines, for Mcp-Param-* */
+	const char *const *headers; /* more lines, such as Mcp-Param-* */
 };
 
-/* Sends it. Raises transport.broken_pipe and upstream.busy (both not_sent),
- * internal.out_of_memory; then no callback is called for it. */
+/* Sends the message. Raises transport.broken_pipe and upstream.busy (both not_sent),
+ * internal.out_of_memory; after such an error no callback is called for the message. */
 fw_error *fw_link_send(struct fw_link *link, const struct fw_link_message *message);
-/* stdio: how many messages were accepted, the number of the last one. HTTP: 0. */
+/* stdio: how many messages were accepted, which is the number of the last one. HTTP: 0. */
 uint64_t fw_link_accepted(const struct fw_link *link);
 /* HTTP: closes the response of a request, which the modern era reads as a cancellation.
  * stdio: does nothing. No callback is called for the request any more. */
@@ -119,24 +120,26 @@ void fw_link_abort(struct fw_link *link, uint64_t key);
 /* HTTP: opens the GET stream, for messages that belong to no request. A server without
  * one (405) is left alone. stdio: does nothing. */
 void fw_link_listen(struct fw_link *link);
-/* Before fw_link_free(): the program exits in an orderly way, for which it has a moment. HTTP:
- * deletes the session, if any. */
+/* Call before fw_link_free() to give the program a moment to exit in an orderly way.
+ * HTTP: deletes the session, if any. */
 void fw_link_end(struct fw_link *link);
 
-/* stdio: the beginning of a line that has not ended, if nothing more can be read for now.
- * HTTP: nothing. Dropping it makes the next byte the first of a line. */
+/* stdio: the beginning of an unfinished line, if nothing more can be read now. HTTP:
+ * empty. After fw_link_drop_partial(), the next byte is the first of a line. */
 struct fw_slice fw_link_partial(const struct fw_link *link);
 void fw_link_drop_partial(struct fw_link *link);
 
-/* A field of upstream.garbled: what the output is instead of lines. */
+/* A field of upstream.garbled: the format of the output, which is not lines. */
 #define FW_LINK_FRAMING "framing"
 
-/* A field of the error for a response that no MCP server gives: what is at the URL instead. */
+/* A field of the error for a response that no MCP server would send: what is at the URL
+ * instead. */
 #define FW_LINK_ENDPOINT FW_FETCH_ENDPOINT
 
-/* A server that could not be started: upstream.cannot_start if the cause does not go away by
- * itself, otherwise upstream.start_failed; not sent. Consumes `cause`, which may be NULL.
- * `has_succeeded`: this was the right URL before. */
+/* The error for a server that could not be started: upstream.cannot_start if another
+ * attempt would fail in the same way, otherwise upstream.start_failed, both not_sent.
+ * Consumes `cause`, which may be NULL. `has_succeeded`: a handshake with this server has
+ * succeeded before. */
 fw_error *fw_link_raise_not_started(const char *name, const char *reason, fw_error *cause,
 				    bool has_succeeded);
 

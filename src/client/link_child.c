@@ -1,6 +1,6 @@
 /*
- * link_child.c - a link to a child process: one message per line of its standard input
- * and output.
+ * link_child.c - a link to a child process, with one message per line on its standard
+ * input and output.
  */
 #include <string.h>
 
@@ -13,14 +13,14 @@
 struct child_link {
 	struct fw_link base;
 	struct fw_child *child;
-	bool is_ended; /* it may exit by itself */
+	bool is_ended; /* the link has ended; the process may exit by itself */
 };
 
 static void on_line(void *ctx, const char *text, size_t len)
 {
 	struct child_link *link = ctx;
 
-	/* Programs on other systems end lines in CR LF. */
+	/* Some programs end lines with CR LF. */
 	if (len && text[len - 1] == '\r')
 		len--;
 	if (len)

@@ -1,9 +1,10 @@
 /*
- * link_http.c - a link to a Streamable HTTP endpoint: one POST per message, whose
- * response is a JSON body or a stream of events, and a GET stream for the rest.
+ * link_http.c - a link to a Streamable HTTP endpoint. Each message is a POST, whose
+ * response is a JSON body or a stream of events. A GET stream carries the messages that
+ * belong to no request.
  *
- * A callback may free the link, so a post that is being read is only marked dead then
- * and frees itself when the callback has returned.
+ * A callback may free the link. A post that is being read is then only marked as dropped,
+ * and freed after the callback has returned.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static void post_free(struct fw_link_post *post)
 	fw__release(post);
 }
 
-/* Takes it off the link. It is freed now, or by the callback that is reading it. */
+/* Removes a post from its link. It is freed now, or when the callback that is reading it
+ * returns. */
 void fw_link__post_drop(struct fw_link_post *post)
 {
 	struct fw_link_post **at = &post->link->posts;
@@ -43,7 +45,8 @@ void fw_link__post_drop(struct fw_link_post *post)
 		post_free(post);
 }
 
-/* A callback has returned: false if the post was dropped by it, and is gone now. */
+/* Called when a callback has returned. False: the callback dropped the post, and it is
+ * freed now. */
 static bool resume_post(struct fw_link_post *post)
 {
 	post->is_busy = false;
@@ -53,8 +56,8 @@ static bool resume_post(struct fw_link_post *post)
 	return false;
 }
 
-/* Blanks instead of line breaks, which JSON can have between its tokens: a message that is
- * passed on is a line. In a string they are not valid, and stay. */
+/* Replaces line breaks between the tokens of a message with blanks, because it may be
+ * passed on as one line. Inside a string line breaks are not valid JSON, and stay. */
 static void join_lines(const struct fw_link_http *link, struct fw_buf *text)
 {
 	bool is_string = false;
@@ -74,14 +77,15 @@ static void join_lines(const struct fw_link_http *link, struct fw_buf *text)
 	}
 }
 
-/* Messages are events of the type "message"; others keep a connection alive, for instance. */
+/* Messages are events of the type "message". Other types are used to keep a connection
+ * alive, for instance. */
 static bool is_message_event(const struct fw_sse_received *event)
 {
 	return event->len && event->type_len == 7 && memcmp(event->type, "message", 7) == 0;
 }
 
-/* A server should end the stream of a request with its answer. One that does not must not
- * collect connections: the oldest of these streams is closed. */
+/* A server should end the stream of a request after the answer. If it does not, open
+ * connections must not accumulate, so the oldest of these streams is closed. */
 static void limit_answered(struct fw_link_post *post)
 {
 	struct fw_link_http *link = post->link;
@@ -101,8 +105,8 @@ static void limit_answered(struct fw_link_post *post)
 		fw_link__post_drop(oldest);
 }
 
-/* Some servers answer 200 and {"error":"Session not found"}, which is no message, where the
- * protocol wants 404. */
+/* For a lost session the protocol requires 404, but some servers answer 200 with
+ * {"error":"Session not found"}, which is not a message. */
 static bool is_session_lost(const struct fw_link_post *post, const char *text, size_t len)
 {
 	enum { SHORT_BYTES = 1024 };
@@ -121,7 +125,7 @@ static bool deliver(void *ctx, const struct fw_sse_received *event)
 	struct fw_link_post *post = ctx;
 	struct fw_link_http *link = post->link;
 
-	/* An empty event only sets the id for a resumption. */
+	/* An event without data only sets the id from which the stream can be resumed. */
 	if (event->id_len < sizeof post->last_id && !memchr(event->id, '\0', event->id_len)) {
 		memcpy(post->last_id, event->id, event->id_len);
 		post->last_id[event->id_len] = '\0';
@@ -216,7 +220,7 @@ bool fw_link__on_body(void *ctx, const char *bytes, size_t len)
 	enum fw_sse_status status;
 
 	if (post->form != FW_POST_EVENTS) {
-		/* The page of a proxy need not be kept whole. */
+		/* Of an error page, which may be a proxy's, the beginning is enough. */
 		if (post->form == FW_POST_BODY || post->body.len + len < FW_LIMIT_TEXT_BYTES)
 			fw_buf_put(&post->body, bytes, len);
 		return post->body.state == FW_BUF_OK;
@@ -292,8 +296,8 @@ static const char page_hint[] = "Have the operator check the URL: a web page is 
 				"page of a proxy or a login, not an MCP "
 				"server.";
 
-/* A response that is not a success, and no message either. `reason` is why a redirect is
- * not followed. */
+/* The error for a response that is neither a success nor a message. `reason` is why a
+ * redirect was not followed. */
 static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *fetch,
 			      const char *reason)
 {
@@ -339,8 +343,8 @@ static fw_error *raise_status(const struct fw_link_post *post, struct fw_fetch *
 	return err;
 }
 
-/* The modern era answers some errors with 400 or 404 and a message; some servers answer each
- * error with 422 or 500, too. */
+/* In the modern era some errors are sent as 400 or 404 with a message. Some servers also
+ * use 422 or 500 for every error. */
 static bool is_message(const struct fw_link_post *post, int status)
 {
 	return (status == 400 || status == 404 || status == 422 || status == 500) &&
@@ -348,7 +352,7 @@ static bool is_message(const struct fw_link_post *post, int status)
 	       strstr(post->body.text, "\"jsonrpc\"");
 }
 
-/* What ended the response, once it is complete; NULL: nothing but its end. */
+/* The error that a complete response amounts to. NULL: none. */
 static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const char *redirect)
 {
 	struct fw_link_http *link = post->link;
@@ -401,7 +405,7 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const 
 	return err;
 }
 
-/* What a request that libcurl gave up became. Consumes `err`. */
+/* The error of a request that libcurl ended. Consumes `err`. */
 static fw_error *judge_broken(struct fw_link_post *post, fw_error *err)
 {
 	struct fw_link_http *link = post->link;
@@ -412,10 +416,11 @@ static fw_error *judge_broken(struct fw_link_post *post, fw_error *err)
 		link->base.on.noise(link->base.ctx, post->key, FW_LINK_TOO_LARGE, "", 0);
 		return NULL;
 	}
-	/* It has answered, but not in HTTP. */
+	/* The upstream has answered, but not in HTTP. */
 	if (fw_error_code(err) == FW_TRANSPORT_PROTOCOL_VIOLATION)
 		fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
-	/* The head of a stream comes before the work is done. */
+	/* A server sends the head of a stream before the call is done, so it has the call
+	 * but not yet replied. */
 	if (post->form == FW_POST_EVENTS)
 		fw_error_set_delivery(err, FW_SENT);
 	return err;
@@ -454,10 +459,10 @@ void fw_link__on_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
 
 	if (!err && status >= 300 && status < 400 && fw_link__redirects(post, fetch, &redirect))
 		return;
-	/* No byte of the body has come, so nobody has read the head yet. */
+	/* fw_link__on_head() runs with the first byte of the body, and none has come. */
 	if (err && status && post->form == FW_POST_OTHER)
 		fw_link__on_head(post, fetch);
-	/* From here on there is nothing to cancel. */
+	/* The fetch has ended, so it cannot be cancelled any more. */
 	post->fetch = NULL;
 	post->is_busy = true;
 	err = err ? judge_broken(post, err) : judge(post, fetch, redirect);
@@ -506,7 +511,7 @@ static void ignore_end(void *ctx, struct fw_fetch *fetch, fw_error *err)
 	fw_error_free(err);
 }
 
-/* Deletes the session. The request outlives the link, and its answer is of no interest. */
+/* Deletes the session. The request outlives the link, and its response is ignored. */
 static void end_link(struct fw_link *base)
 {
 	struct fw_link_http *link = (struct fw_link_http *)base;

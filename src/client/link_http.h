@@ -1,6 +1,7 @@
 /*
- * link_http.h - the inside of a link to an HTTP endpoint: link_request.c sends, link_http.c reads,
- * link_redirect.c follows redirects, link_resume.c continues streams that were cut.
+ * link_http.h - the internals of a link to an HTTP endpoint. link_request.c sends,
+ * link_http.c reads, link_redirect.c follows redirects, link_resume.c resumes interrupted
+ * streams.
  */
 #ifndef FW_CLIENT_LINK_HTTP_H
 #define FW_CLIENT_LINK_HTTP_H
@@ -22,7 +23,7 @@ enum {
 
 enum fw_link_form { FW_POST_OTHER, FW_POST_BODY, FW_POST_EVENTS, FW_POST_FAILED };
 
-/* One request of HTTP, and its response. */
+/* One HTTP request, and its response. */
 struct fw_link_post {
 	struct fw_link_post *next;
 	struct fw_link_http *link; /* NULL: dropped, and freed when a callback returns */
@@ -40,7 +41,7 @@ struct fw_link_post {
 	struct fw_sse_reader events;
 	char last_id[FW_LIMIT_SSE_NAME_BYTES + 1];
 	unsigned resumptions;
-	unsigned redirects;                      /* that were followed */
+	unsigned redirects;                      /* redirects that were followed */
 	uint64_t visited[FW_LINK_REDIRECTS + 1]; /* hashes of the URLs, to detect a loop */
 	uv_timer_t *timer;                       /* until it is resumed; NULL: none */
 };
@@ -72,21 +73,21 @@ void fw_link__end_post(struct fw_link_post *post, fw_error *err);
 
 /* ---- link_request.c ---- */
 
-/* Begins the request; `message` NULL: a GET of a stream. */
+/* Begins the request. `message` NULL: a GET that opens a stream. */
 fw_error *fw_link__fetch(struct fw_link_post *post, const struct fw_link_message *message);
 
 /* ---- link_redirect.c ---- */
 
-/* Why a redirect is not followed; NULL: it may be. */
+/* Why a redirect must not be followed. NULL: it may be. */
 const char *fw_link__redirect_fault(const char *from, const char *to);
-/* The response is a redirect. True: the request is sent to its place; otherwise
- * *ret_reason says why not. */
+/* Follows a redirect. True: the request was sent to the new URL. Otherwise *ret_reason
+ * says why not. */
 bool fw_link__redirects(struct fw_link_post *post, struct fw_fetch *fetch,
 			const char **ret_reason);
 
 /* ---- link_resume.c ---- */
 
-/* The response has ended. True: it is resumed after a while. */
+/* Called when the response has ended. True: it will be resumed after a delay. */
 bool fw_link__may_resume(struct fw_link_post *post, int status);
 void fw_link__stop_timer(struct fw_link_post *post);
 

@@ -1,5 +1,5 @@
 /*
- * link_impl.h - what the two kinds of links share.
+ * link_impl.h - declarations that the two kinds of links share.
  */
 #ifndef FW_CLIENT_LINK_IMPL_H
 #define FW_CLIENT_LINK_IMPL_H

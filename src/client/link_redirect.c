@@ -1,12 +1,12 @@
 /*
- * link_redirect.c - HTTP redirects of an endpoint: followed a few times, with the same
- * method and body, and only on the host that the operator has named.
+ * link_redirect.c - follows HTTP redirects of an endpoint: a few of them, with the same
+ * method and body, and only to the host that the operator has named.
  *
- * Headers of the configuration, the session and the arguments of calls may all be secrets,
- * so nothing is sent to another host or port, nor in the clear after TLS. A change from
- * http to https on the same host is followed. 303 is not: it says that the request was
- * carried out. Neither is a circle: a server that redirects to where the request came from may
- * carry it out each time.
+ * Configured headers, the session and the arguments of calls may all be secret, so
+ * nothing is sent to another host or port, nor in the clear after TLS. A redirect from
+ * http to https on the same host is followed. 303 is not followed, because it means that
+ * the request was carried out. A redirect to a URL that was visited before is not
+ * followed either: the server may carry out the request each time.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct place {
 	bool is_tls;
 	const char *host; /* with the port, if there is one */
 	size_t len;
-	size_t name_len; /* without it */
+	size_t name_len; /* length of the host without the port */
 };
 
 static bool read_place(const char *url, struct place *ret_place)
@@ -69,7 +69,7 @@ const char *fw_link__redirect_fault(const char *from, const char *to)
 	return NULL;
 }
 
-/* Notes that the request goes to this URL; false: it was there before. */
+/* Records that the request goes to this URL. False: it was sent there before. */
 static bool visit(struct fw_link_post *post, const char *url)
 {
 	const struct fw_link_http *link = post->link;

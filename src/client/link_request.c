@@ -1,6 +1,6 @@
 /*
- * link_request.c - the HTTP request of a link: a POST with a message, or a GET of a stream, and
- * its headers. See link_http.h.
+ * link_request.c - makes the HTTP requests of a link: a POST with a message, or a GET
+ * that opens a stream, and the headers of both. See link_http.h.
  */
 #include <string.h>
 
@@ -42,14 +42,14 @@ static void add_line(struct lines *lines, const char *name, const char *value)
 	end_line(lines);
 }
 
-/* A value that mirrors the body. */
+/* Adds a header that repeats a value of the body. */
 static void add_mirror(struct lines *lines, const char *name, const char *value)
 {
 	size_t len = strlen(value);
 
 	if (len > FW_HEADER_VALUE_MAX / 2 || !begin_line(lines, name))
 		return;
-	/* libcurl does not send a header that is empty. */
+	/* libcurl does not send a header that has no value. */
 	if (len)
 		fw_header_encode(value, len, &lines->text);
 	else

@@ -1,6 +1,6 @@
 /*
- * link_resume.c - continues a stream of events that ended before the answer: the server
- * has numbered its events, so it is asked for those after the last (Last-Event-ID).
+ * link_resume.c - resumes a stream of events that ended before the answer. If the server
+ * has numbered its events, the client asks for those after the last one (Last-Event-ID).
  */
 #include <faultwire/error.h>
 
@@ -8,7 +8,8 @@
 #include "client/link_http.h"
 
 enum { RETRY_MS = 1000, RETRY_MOST_MS = 30 * 1000, RESUMPTIONS = 5 };
-/* The GET stream is resumed without end, so a server must not ask for it at once. */
+/* The GET stream is resumed forever, so there must be a delay even if the server asks for
+ * none. */
 enum { LISTEN_LEAST_MS = 250 };
 
 static void timer_closed(uv_handle_t *handle)

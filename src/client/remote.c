@@ -1,9 +1,9 @@
 /*
- * remote.c - see remote.h. The life of a remote, and what it sends.
+ * remote.c - see remote.h. The lifecycle of a remote, and sending.
  *
  * Requests are in a list by age and in a hash table by id. One timer serves all
- * deadlines: it is set to the earliest when that becomes earlier, and looks at all
- * requests when it fires, so an ordinary call never touches it.
+ * deadlines. It is set only if a new deadline is the earliest, and when it fires, all
+ * requests are checked, so an ordinary call does not touch it.
  */
 #include "client/remote.h"
 
@@ -31,7 +31,7 @@ static void cancel_upstream(struct fw_remote *remote, const struct fw_remote_pen
 		return;
 	if (fw_link_is_http(remote->link)) {
 		fw_link_abort(remote->link, pending->id);
-		/* A legacy server does not take a closed response for a cancellation. */
+		/* A legacy server does not treat a closed response as a cancellation. */
 		if (fw_remote_is_modern(remote))
 			return;
 	}
@@ -48,7 +48,8 @@ static void cancel_upstream(struct fw_remote *remote, const struct fw_remote_pen
 
 static void expire(struct fw_remote *remote, struct fw_remote_pending *pending)
 {
-	/* Progress and questions have set other deadlines, so this is the time of all. */
+	/* Progress and questions may have changed the deadline, so add up all the time
+	 * that was waited. */
 	uint64_t waited_ms = pending->spent_ms + (pending->due_ms - pending->since_ms);
 	fw_error *err = fw_raise_upstream_timeout(remote->options.target.name, waited_ms);
 
@@ -104,7 +105,7 @@ void fw_remote__watch(struct fw_remote *remote, uint64_t due_ms)
 	fw_timer_set(remote->timer, due_ms > now ? due_ms - now : 0);
 }
 
-/* 0: none from now on. */
+/* 0: no deadline. */
 static void set_deadline(struct fw_remote *remote, struct fw_remote_pending *pending,
 			 uint32_t deadline_ms)
 {
@@ -170,7 +171,8 @@ static void remove_pending(struct fw_remote *remote, struct fw_remote_pending *p
 		pending->next->previous = pending->previous;
 	else
 		remote->last = pending->previous;
-	/* Text that promises no answer concerns a call, and there is none any more. */
+	/* The alarm (see fw_remote__sound()) is about a call, and none is outstanding any
+	 * more. */
 	if (!pending->is_stream && !--remote->outstanding)
 		remote->alarm_ms = 0;
 	fw_buf_clear(&pending->text);
@@ -220,7 +222,7 @@ static bool speaks_modern(const struct fw_remote *remote)
 	       (remote->greeting.step == FW_STEP_NONE && fw_remote_is_modern(remote));
 }
 
-/* Members are without braces, so an empty list has no comma after it. */
+/* Members come without braces. If there are none, there must be no comma. */
 static void put_members(struct fw_buf *out, struct fw_slice members)
 {
 	if (!members.n)
@@ -277,7 +279,7 @@ static fw_error *check_out(const struct fw_remote *remote)
 	return err;
 }
 
-/* HTTP: keeps what is needed to send the request again. */
+/* HTTP: stores what is needed to send the request again. */
 static bool keep(const struct fw_remote *remote, struct fw_remote_pending *pending,
 		 const struct fw_remote_request *request)
 {
@@ -290,11 +292,11 @@ static bool keep(const struct fw_remote *remote, struct fw_remote_pending *pendi
 	       !pending->name == !request->name;
 }
 
-/* A process that has closed its input takes nothing any more, but may stay: it is ended,
- * from the loop, so that the next connection starts another. */
+/* A process that has closed its input cannot get requests any more, but may keep running.
+ * The connection is ended, from the loop, so that the next one starts another process. */
 void fw_remote__give_up_input(struct fw_remote *remote)
 {
-	/* During the handshake its exit status is waited for, which says more. */
+	/* During the handshake, wait for the exit status, which explains more. */
 	if (remote->start_err || remote->state != FW_REMOTE_READY)
 		return;
 	remote->start_err = fw_raise_upstream_closed(remote->options.target.name);
@@ -476,7 +478,7 @@ void fw_remote_answer(struct fw_remote *remote, struct fw_slice id, struct fw_sl
 								       .len = out->len }));
 }
 
-/* ---- its life ------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------ */
 
 fw_error *fw_remote_new(struct fw_loop *loop, struct fw_fetcher *fetcher,
 			const struct fw_remote_options *options, struct fw_remote **ret_remote)
@@ -549,7 +551,8 @@ void fw_remote__open(struct fw_remote *remote)
 	err = fw_link_open(remote->loop, remote->fetcher, &remote->options.target,
 			   &fw_remote__callbacks, remote, &remote->link);
 	if (err) {
-		/* From the loop, so that no callback comes before the caller's return. */
+		/* Reported from the loop, so that no callback is called before this
+		 * function returns. */
 		remote->start_err = err;
 		fw_remote__watch(remote, uv_now(&remote->loop->uv));
 		return;

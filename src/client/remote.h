@@ -1,10 +1,10 @@
 /*
  * remote.h - an MCP server as its client sees it: the handshake in both eras, requests
- * with ids and deadlines of this side, and messages that the server sends unasked.
+ * with ids and deadlines, and messages that the server sends on its own.
  *
- * This is where a failure of a server gets its code: a process that ends, a reply that
- * is cut, that has another id, or that never comes. A failure is reported as soon as it
- * is known, with origin and delivery. Replies are scanned, not parsed (rpc/scan.h).
+ * Here failures of a server get their codes: the process ends, or a reply is truncated,
+ * has a wrong id or never comes. A failure is reported as soon as it is known, with
+ * origin and delivery. Replies are scanned, not parsed (rpc/scan.h).
  *
  * The one rule to remember: each accepted request ends in exactly one call of its
  * `done`, unless fw_remote_cancel() was called for it.
@@ -46,10 +46,11 @@ struct fw_remote_reply {
 	struct fw_slice error;  /* an object with an integer code and a message */
 };
 
-/* Either `reply` or `err`, which the callee owns. Another request may be made here;
- * fw_remote_free() may not be called. */
+/* Gets either `reply` or `err`. The callee owns `err`. It may make another request, but
+ * must not call fw_remote_free(). */
 typedef void fw_remote_done_fn(void *ctx, const struct fw_remote_reply *reply, fw_error *err);
-/* notifications/progress of this request; `params` has our token. */
+/* Gets notifications/progress of this request. `params` has the token of this side, not
+ * the caller's. */
 typedef void fw_remote_progress_fn(void *ctx, struct fw_slice params);
 
 struct fw_remote_request {
@@ -64,8 +65,8 @@ struct fw_remote_request {
 	const char *name;           /* modern HTTP: Mcp-Name; NULL: none */
 	const char *const *headers; /* modern HTTP: Mcp-Param-* lines; NULL: none */
 	uint32_t deadline_ms;       /* 0: none */
-	/* It stays open for notifications (subscriptions/listen): a reply that matches no
-	 * request is never read as its reply. */
+	/* The request stays open for notifications (subscriptions/listen). A reply that
+	 * matches no request is never attributed to it. */
 	bool is_stream;
 	fw_remote_done_fn *done;
 	fw_remote_progress_fn *progress; /* NULL: no progress is asked for */
@@ -73,7 +74,7 @@ struct fw_remote_request {
 };
 
 struct fw_remote_callbacks {
-	/* The handshake is done; also that of a session which was renewed. */
+	/* The handshake is done. Also called when a session was renewed. */
 	void (*ready)(void *ctx);
 	/* The handshake failed, or the connection ended after it: the callee owns `err`
 	 * (upstream.exited, ...). Requests get their own errors afterwards. A connection that
@@ -87,7 +88,7 @@ struct fw_remote_callbacks {
 	void (*asked)(void *ctx, uint64_t key, const struct fw_scan *message);
 	/* A line that is not a message: a banner or a log line. NULL member: only counted. */
 	void (*stray)(void *ctx, const char *text, size_t len);
-	/* Each message that is sent or received, unchanged. NULL member: not wanted. */
+	/* Each message that is sent or received, unchanged. NULL member: not called. */
 	void (*trace)(void *ctx, bool is_sent, const char *text, size_t len);
 };
 
@@ -95,7 +96,7 @@ struct fw_remote_options {
 	struct fw_link_target target;
 	enum fw_remote_era era;
 	const char *client;       /* {"name":...,"version":...}; NULL: faultwire's */
-	const char *capabilities; /* of the client, JSON object; NULL: {} */
+	const char *capabilities; /* of the client, a JSON object; NULL: {} */
 	uint32_t handshake_ms;    /* 0: FW_LIMIT_HANDSHAKE_MS */
 	size_t depth;             /* nesting of a message; 0: FW_LIMIT_REPLY_DEPTH */
 	struct fw_remote_callbacks on;
@@ -108,7 +109,7 @@ struct fw_remote_counts {
 	uint64_t replies;
 	uint64_t late;      /* replies after their deadline or cancellation */
 	uint64_t stray;     /* lines that are not messages */
-	uint64_t unmatched; /* replies with an id that is not ours, or twice */
+	uint64_t unmatched; /* replies with an unknown id, or repeated */
 	uint64_t connects;
 };
 
@@ -134,24 +135,27 @@ bool fw_remote_is_modern(const struct fw_remote *remote);
 /* The result of initialize or server/discover, raw JSON; absent: not READY yet. */
 struct fw_slice fw_remote_hello(const struct fw_remote *remote);
 
-/* Whether it takes requests: READY, or the session is being renewed, which requests wait
- * for. */
+/* True: it accepts requests. It is READY, or it is renewing the session and requests wait
+ * for that. */
 bool fw_remote_takes_requests(const struct fw_remote *remote);
-/* Makes a request, if it takes any. `ret_key` (may be NULL) names it for fw_remote_cancel().
- * Raises what fw_link_send() raises, input.too_large, and upstream.closed if it takes
- * none, all with delivery not_sent; then `done` is not called. */
+/* Makes a request. `ret_key` (may be NULL) identifies it for fw_remote_cancel(). Raises
+ * what fw_link_send() raises, input.too_large, and upstream.closed if
+ * fw_remote_takes_requests() is false, all with delivery not_sent; after such an error
+ * `done` is not called. */
 fw_error *fw_remote_call(struct fw_remote *remote, const struct fw_remote_request *request,
 			 uint64_t *ret_key);
 /* The result is not needed: sends the cancellation. `done` is not called any more. */
 void fw_remote_cancel(struct fw_remote *remote, uint64_t key, const char *reason);
-/* The time that is left for a request, from now on; 0: no limit. Unknown keys are ignored. */
+/* Sets the deadline of a request, counted from now; 0: no limit. Unknown keys are ignored. */
 void fw_remote_set_deadline(struct fw_remote *remote, uint64_t key, uint32_t deadline_ms);
 /* For a server whose era is not known (FW_REMOTE_AUTO): the handshake begins with
- * initialize, and server/discover is tried if that is refused. Before it is connected. */
+ * initialize, and tries server/discover if that is refused. Call it before
+ * fw_remote_connect(). */
 void fw_remote_prefer_legacy(struct fw_remote *remote);
-/* Time for the next handshakes, from 1 ms to FW_LIMIT_HANDSHAKE_MS. */
+/* Sets the time limit of later handshakes, from 1 ms to FW_LIMIT_HANDSHAKE_MS. */
 void fw_remote_set_handshake(struct fw_remote *remote, uint32_t limit_ms);
-/* For the next handshake: a JSON object, borrowed for the life of the remote. */
+/* Sets the capabilities for the next handshake: a JSON object, borrowed for the life of
+ * the remote. */
 void fw_remote_set_capabilities(struct fw_remote *remote, const char *capabilities);
 size_t fw_remote_outstanding(const struct fw_remote *remote);
 

@@ -1,11 +1,12 @@
 /*
- * remote_framing.c - programs whose output has messages, but not one UTF-8 line each.
+ * remote_framing.c - recognises programs whose output has messages, but not as one UTF-8
+ * line each.
  *
- * The usual mistakes are few: UTF-16, line ends that are CR or NUL or missing, headers as
- * language servers send them, indented JSON, and compressed output. No line of such output
- * is a reply, so every call would fail at its deadline. The replies can be recognised,
- * however: then the call fails at once, with a hint that names the mistake. They are not
- * used as replies, because other clients cannot read them either.
+ * The usual mistakes are few: UTF-16, lines that end with CR or NUL or not at all,
+ * headers as language servers send them, indented JSON, and compressed output. No line of
+ * such output is a valid reply, so every call would fail at its deadline. The replies can
+ * still be recognised, so the call fails at once, with a hint that names the mistake.
+ * They are not used as replies, because other clients cannot read them either.
  */
 #include <string.h>
 
@@ -16,7 +17,7 @@
 #include "client/remote_impl.h"
 
 enum {
-	NARROWED_BYTES = 4096, /* of a UTF-16 message that are searched for its id */
+	NARROWED_BYTES = 4096, /* part of a UTF-16 message that is searched for its id */
 	SHORTEST_REPLY = sizeof "{\"id\":1}" - 1,
 	FOUND_MOST = 16 /* replies in one unfinished line */
 };
@@ -81,7 +82,7 @@ static void fail(struct fw_remote *remote, uint64_t id, const char *reason)
 				  fw_remote__raise_garbled(remote, reason));
 }
 
-/* The id of a request without an answer that a message replies to. */
+/* Finds which outstanding request a message replies to. */
 static bool find_id(const struct fw_remote *remote, const struct fw_scan *scan,
 		    uint64_t *ret_id)
 {
@@ -95,7 +96,7 @@ static bool find_id(const struct fw_remote *remote, const struct fw_scan *scan,
 
 /* ---- UTF-16 ----------------------------------------------------------------------- */
 
-/* The ASCII characters of a text that begins like UTF-16 (or UTF-32); 0: it does not. */
+/* Copies the ASCII characters of a text that begins like UTF-16 (or UTF-32). 0: it does not. */
 static size_t narrow(const char *text, size_t len, char *ret_text, size_t size)
 {
 	size_t put = 0;
@@ -147,8 +148,8 @@ static bool read_id(struct fw_text line, unsigned long long *ret_id)
 	return fw_slice_u64(value, ret_id);
 }
 
-/* Which member of an indented message the line begins; 0: none of interest. Members of members
- * are indented further than the first member. */
+/* Which member of an indented message begins on this line; 0: none of interest. Nested
+ * members are recognised by their deeper indentation. */
 static unsigned read_member(struct fw_remote *remote, struct fw_text line)
 {
 	unsigned long long id;
@@ -298,7 +299,7 @@ void fw_remote__check_partial(struct fw_remote *remote)
 	if (!count)
 		return;
 	fw_link_drop_partial(remote->link);
-	/* The end of a handshake may close the link, but not free the remote. */
+	/* If this ends the handshake, the link may be closed, but the remote is not freed. */
 	for (size_t i = 0; i < count; i++)
 		fail(remote, ids[i], reason);
 }

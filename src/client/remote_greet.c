@@ -3,10 +3,10 @@
  *
  * A modern server describes itself in answer to server/discover. A legacy one answers
  * that with some error, with silence, or by exiting; then the handshake is initialize.
- * What worked is remembered, so that a restart asks once.
+ * The era that worked is stored, so that a restart needs no second attempt.
  *
- * On behalf of a legacy client it is the other way round: initialize comes first, so that a
- * server of both eras speaks the one of the client, and a legacy server is not probed.
+ * On behalf of a legacy client, initialize comes first, so that a server of both eras
+ * uses the client's era, and a legacy server is not probed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +20,8 @@
 static void initialize(struct fw_remote *remote);
 static void discover(struct fw_remote *remote);
 
-/* The failure of a server that could not even be reached says enough, and another
- * handshake would fail in the same way. */
+/* True: the server could not be reached or refuses access, so another handshake would
+ * fail in the same way, and the error needs no further explanation. */
 static bool is_final(const fw_error *err)
 {
 	return fw_error_origin(err) == FW_ORIGIN_TRANSPORT ||
@@ -47,7 +47,7 @@ static fw_error *raise_failure(const struct fw_remote *remote, const char *reaso
 /* Consumes `cause`, which may be NULL. */
 static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 {
-	/* The process is about to exit, and its status says more. */
+	/* The process is about to exit. Wait for its status, which explains more. */
 	if (cause && fw_error_code(cause) == FW_TRANSPORT_BROKEN_PIPE) {
 		fw_error_free(remote->start_err);
 		remote->start_err = fw_link_raise_not_started(remote->options.target.name,
@@ -61,15 +61,14 @@ static void fail(struct fw_remote *remote, const char *reason, fw_error *cause)
 		fw_remote__go_down(remote, NULL, cause);
 		return;
 	}
-	/* On the loop, because the caller of connect has not returned yet and would wait for
-	 * `ready`. */
+	/* Reported from the loop, because fw_remote_connect() has not returned yet. */
 	fw_error_free(remote->start_err);
 	remote->start_err = cause;
 	fw_remote__watch(remote, uv_now(&remote->loop->uv));
 }
 
-/* The server refuses initialize: it may speak the modern era only. Consumes `cause`, which
- * may be NULL. */
+/* The server has refused initialize. It may support only the modern era. Consumes
+ * `cause`, which may be NULL. */
 static void refuse(struct fw_remote *remote, const char *reason, fw_error *cause)
 {
 	if (remote->greeting.era != FW_REMOTE_AUTO || !remote->greeting.prefers_legacy ||
@@ -117,12 +116,12 @@ static void become_ready(struct fw_remote *remote, enum fw_version version,
 	}
 	if (is_renewal)
 		fw_remote__send_waiting(remote);
-	/* A callback may have ended it. */
+	/* A callback may have ended the connection. */
 	if (remote->state == FW_REMOTE_READY)
 		remote->options.on.ready(remote->options.ctx);
 }
 
-/* How much of the time for the handshake is left, at least 1. */
+/* Remaining time for the handshake in ms, at least 1. */
 static uint32_t time_left(const struct fw_remote *remote)
 {
 	uint64_t now = uv_now(&remote->loop->uv);
@@ -150,7 +149,7 @@ static bool offers_modern(struct fw_slice result)
 static void discovered(void *ctx, const struct fw_remote_reply *reply, fw_error *err)
 {
 	struct fw_remote *remote = ctx;
-	/* The connection has ended: fw_remote__go_down() reports it. */
+	/* The connection has ended. fw_remote__go_down() reports that. */
 	if (remote->state != FW_REMOTE_GREETING) {
 		fw_error_free(err);
 		return;
@@ -158,7 +157,7 @@ static void discovered(void *ctx, const struct fw_remote_reply *reply, fw_error 
 	if (!err && reply->result.p && offers_modern(reply->result)) {
 		become_ready(remote, FW_V_2026_07_28, reply->result);
 	} else if (remote->greeting.refused) {
-		/* It speaks neither: what it said to the usual handshake is the reason. */
+		/* It supports neither era. Report why it refused initialize. */
 		fw_error *refused = remote->greeting.refused;
 
 		remote->greeting.refused = NULL;
@@ -172,7 +171,8 @@ static void discovered(void *ctx, const struct fw_remote_reply *reply, fw_error 
 	}
 }
 
-/* How long an answer is waited for. After silence there must be time for initialize. */
+/* How long to wait for the answer to a probe. Without an answer there must be time left
+ * for initialize. */
 static uint32_t probe_time(const struct fw_remote *remote)
 {
 	uint32_t most =
@@ -231,8 +231,8 @@ static void initialized(void *ctx, const struct fw_remote_reply *reply, fw_error
 	}
 	(void)fw_slice_members(reply->result, &agreed, 1);
 	(void)fw_slice_text(agreed.value, name, sizeof name);
-	/* The oldest version differs in nothing that is used here, and servers built with the
-	 * first SDKs still answer with it. */
+	/* Servers built with the first SDKs still answer with the oldest version. It does
+	 * not differ in anything that is used here. */
 	version = strcmp(name, "2024-11-05") == 0 ? FW_V_2025_03_26 : fw_version_named(name);
 	if (version >= FW_V_2026_07_28) {
 		(void)snprintf(reason, sizeof reason, "it speaks protocol version \"%s\"",

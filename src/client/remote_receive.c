@@ -1,11 +1,13 @@
 /*
- * remote_receive.c - what a server sends, and the code of each way in which it fails.
+ * remote_receive.c - receives the messages of a server, and assigns a code to each way in
+ * which it can fail.
  *
- * A reply is matched by its id. One that cannot be matched, or is broken, is attributed
- * to a request only if that is certain: by the HTTP response it came in, by an id that
- * can still be read, or because exactly one request has no answer. Then the request fails
- * at once instead of at its deadline. Everything else that is not a message is counted
- * and left to the operator, because many servers print banners and log lines.
+ * A reply is matched by its id. A reply that cannot be matched or is damaged is
+ * attributed to a request only if that is certain: by the HTTP response in which it came,
+ * by an id that can still be read, or because exactly one request has no answer. That
+ * request fails at once instead of at its deadline. All other text that is not a message
+ * is only counted and shown to the operator, because many servers print banners and log
+ * lines.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +31,8 @@ static const char *name_of(const struct fw_remote *remote)
 
 /* ---- failing a request ------------------------------------------------------------ */
 
-/* The operator sees the beginning of the text. Consumes `err`. */
+/* Fails a request with `err`, which it consumes. The operator sees the beginning of the
+ * text. */
 static void fail_with(struct fw_remote *remote, struct fw_remote_pending *pending,
 		      fw_error *err, const char *text, size_t len)
 {
@@ -85,7 +88,7 @@ static fw_error *raise_broken(const struct fw_remote *remote, const struct fw_sc
 	return err;
 }
 
-/* A report that programs print when they are about to give up. */
+/* True: the text looks like the report of a program that is about to crash. */
 static bool is_crash_report(const char *text, size_t len)
 {
 	static const char *const starts[] = {
@@ -105,7 +108,7 @@ static bool is_crash_report(const char *text, size_t len)
 	return false;
 }
 
-/* A reply behind other text in its line: after a banner without a newline, for example. */
+/* True: the line has a reply after other text, such as a banner without a newline. */
 static bool has_reply(const struct fw_remote *remote, const char *text, size_t len)
 {
 	const char *brace = memchr(text, '{', len);
@@ -127,8 +130,8 @@ static void stray(struct fw_remote *remote, const char *text, size_t len)
 		remote->options.on.stray(remote->options.ctx, text, len);
 	if (remote->alarm_ms)
 		return;
-	/* An answer may still follow, for example of a server that catches the exception, or
-	 * that logs what it is about to send. */
+	/* Do not fail yet, because the answer may follow: the server may catch the
+	 * exception, or log what it is about to send. */
 	remote->alarm = fw_remote__framing(remote, only, (struct fw_text){ text, len },
 					   &remote->alarm_id);
 	if (!remote->alarm && only) {
@@ -154,7 +157,7 @@ void fw_remote__alarm(struct fw_remote *remote)
 	struct fw_remote_pending *pending;
 
 	remote->alarm_ms = 0;
-	/* What follows is not a part of this answer. */
+	/* Output that follows does not belong to this answer. */
 	if (remote->is_compressed && remote->link)
 		fw_link_drop_partial(remote->link);
 	if (!remote->alarm)
@@ -164,8 +167,8 @@ void fw_remote__alarm(struct fw_remote *remote)
 				  fw_remote__raise_garbled(remote, remote->alarm));
 }
 
-/* Text that begins like a message is one that was cut or spoilt. A brace or a bracket is
- * not enough: "[INFO] ..." and printed objects are log lines. */
+/* True: the text begins like a message, so it is a truncated or damaged one. A brace or a
+ * bracket is not enough, because "[INFO] ..." and printed objects are log lines. */
 static bool is_like_message(const char *text, size_t len)
 {
 	enum { LOOKED_AT = 256 };
@@ -251,7 +254,7 @@ static const char *check_reply(const struct fw_remote_pending *pending,
 	return pending->is_tool ? check_tool_result(scan, is_modern) : NULL;
 }
 
-/* JSON-RPC 1.0 has both members, one of them null; some servers still write it so. */
+/* JSON-RPC 1.0 has both members, one of them null. Some servers still do that. */
 static void drop_null(struct fw_scan *scan)
 {
 	const struct fw_slice none = { NULL, 0 };
@@ -291,8 +294,8 @@ static void take_reply(struct fw_remote *remote, uint64_t key, const struct fw_s
 		take_matched(remote, pending, scan, text, len);
 		return;
 	}
-	/* An id that this connection has used before: late, or sent twice. It says nothing
-	 * about others. */
+	/* The connection has used this id before: the reply is late or was sent twice. It
+	 * says nothing about other requests. */
 	if (is_number && id >= remote->first_id && id <= remote->last_id) {
 		remote->counts.late++;
 		return;
@@ -302,7 +305,7 @@ static void take_reply(struct fw_remote *remote, uint64_t key, const struct fw_s
 		remote->counts.unmatched++;
 		return;
 	}
-	/* A server that could not read the id of a request answers without one. */
+	/* A server that could not read the id of a request sends an error without an id. */
 	if ((!scan->id.p || fw_slice_is(scan->id, "null")) && scan->error.p) {
 		take_matched(remote, pending, scan, text, len);
 		return;
@@ -345,7 +348,7 @@ static void take_question(struct fw_remote *remote, uint64_t key, const struct f
 				 (struct fw_slice){ refusal, sizeof refusal - 1 });
 }
 
-/* An HTTP response, for example of another API. */
+/* The HTTP response is JSON but not JSON-RPC, for example that of another API. */
 static fw_error *raise_other_json(const struct fw_remote *remote)
 {
 	fw_error *err = invalid(remote, "it is JSON, but no JSON-RPC message");
@@ -367,7 +370,7 @@ static void take_scanned(struct fw_remote *remote, uint64_t key, struct fw_scan 
 		else
 			take_broken(remote, key, &scan, text, len);
 	} else if (fw_slice_is_string(scan.method) && !scan.result.p && !scan.error.p) {
-		/* Some servers write the id that a notification does not have as null. */
+		/* Some servers send notifications with "id": null instead of without one. */
 		if (scan.id.p && !fw_slice_is(scan.id, "null"))
 			take_question(remote, key, &scan);
 		else
@@ -421,7 +424,7 @@ static void take_batch(struct fw_remote *remote, uint64_t key, const char *text,
 	struct fw_slice item;
 	const char *at = NULL;
 
-	/* A message cannot end the connection, so the link and the text stay. */
+	/* No message ends the connection, so the link and the text stay valid in this loop. */
 	while (fw_slice_next(batch, &at, &none, &item))
 		if (fw_slice_is_object(item))
 			take_message(remote, key, item.p, item.n);
@@ -453,7 +456,7 @@ static void on_noise(void *ctx, uint64_t key, enum fw_link_noise noise, const ch
 		else if (key)
 			take_broken(remote, key, &scan, text, len);
 		else
-			/* The end of the process follows, and says more. */
+			/* The end of the process follows, and explains more. */
 			stray(remote, text, len);
 		return;
 	}
@@ -495,7 +498,7 @@ static void on_failed(void *ctx, uint64_t key, fw_error *err)
 	fw_remote__finish(remote, pending, NULL, err);
 }
 
-/* They fail with the connection, whose end follows. */
+/* Marks the messages as unsent. Their requests fail with the connection, which ends next. */
 static void on_unsent(void *ctx, uint64_t from)
 {
 	struct fw_remote *remote = ctx;
@@ -535,7 +538,7 @@ static void on_ended(void *ctx, const struct fw_link_ending *ending)
 	}
 	err = fw_link_raise_ending(remote->link, ending, FW_NOT_SENT);
 	if (remote->greeting.refused) {
-		/* It has said why before it ended. */
+		/* Report the reason that it gave before it ended. */
 		fw_error_free(err);
 		err = remote->greeting.refused;
 		remote->greeting.refused = NULL;

@@ -23,7 +23,7 @@ struct world {
 	struct fw_loop loop;
 	struct fw_remote *remote;
 	struct fw_link link;
-	char sent[8192];  /* every message, a line each */
+	char sent[8192];  /* every message, one per line */
 	char seen[4096];  /* outcomes: "result|", "upstream.exited sent|" */
 	char reason[256]; /* why it is down */
 	bool is_broken;   /* sending fails */
@@ -202,7 +202,7 @@ static void test_remote__a_broken_line_fails_no_call_while_two_are_open(void **s
 	hear(&world, "{\"broken");
 	assert_string_equal(world.seen, "");
 	assert_int_equal(fw_remote_counts(world.remote)->unmatched, 1);
-	/* An id that can be read is enough. */
+	/* A readable id is enough for attribution. */
 	hear(&world, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"cut");
 	assert_string_equal(world.seen, "upstream.garbled replied|");
 	close_world(&world);
@@ -214,7 +214,7 @@ static void turn(struct world *world)
 		(void)uv_run(&world->loop.uv, UV_RUN_ONCE);
 }
 
-/* The gateway crashed if the program ended before the unfinished line was looked at. */
+/* The gateway once crashed if the program ended before the unfinished line was examined. */
 static void test_remote__a_cancelled_call_leaves_no_unfinished_line_to_look_at(void **state)
 {
 	static const char text[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}";
@@ -245,7 +245,7 @@ static void test_remote__a_reply_behind_other_text_is_not_waited_for(void **stat
 	assert_string_equal(world.seen, "");
 	turn(&world);
 	assert_string_equal(world.seen, "upstream.garbled sent|");
-	/* It was only logged, and follows. */
+	/* If the server had only logged the message, the answer follows and counts. */
 	(void)call(&world);
 	hear(&world, "sends {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[]}}");
 	hear(&world, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[]}}");
@@ -374,7 +374,8 @@ static void test_remote__a_legacy_client_comes_with_initialize_first(void **stat
 	assert_true(fw_remote_is_modern(world.remote));
 	close_world(&world);
 
-	/* Neither: the reason is what it said to initialize, also if it exits then. */
+	/* A server of neither era: the reason is its answer to initialize, even if it
+	 * exits after that. */
 	for (int exits = 0; exits < 2; exits++) {
 		begin_legacy_first(&world);
 		hear(&world, refusal);

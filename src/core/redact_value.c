@@ -31,7 +31,7 @@ enum {
 	PHRASE_LEAST = 24, /* bytes of a seed that is not a phrase of words */
 };
 
-/* What is said about secrets. */
+/* Words that describe a secret instead of being one. */
 static const char *const states[] = {
 	"required",     "missing",   "invalid",   "expired",  "revoked",    "empty",
 	"string",       "null",      "none",      "nil",      "true",       "false",

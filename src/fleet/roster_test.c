@@ -42,7 +42,7 @@ static void unmake(void)
 	journal = NULL;
 }
 
-/* Begins a session, which is stored before the client hears of it. */
+/* Begins a session, which is stored before the client gets its id. */
 static void begin_session(void)
 {
 	const char *state, *end;

@@ -1,9 +1,10 @@
 /*
- * answer.c - what a reply of an upstream means: a success, a failure in one of the
- * contracts, or a failure in plain words.
+ * answer.c - decides what an upstream's reply means: a success, a failure in one of the
+ * contracts, or a failure described in plain text.
  *
- * A failure is read, never made up: an envelope keeps its code, plain text gets one from
- * the classifier, and what says nothing is upstream.failed.
+ * The code comes from the reply where possible: an envelope keeps its own code, and the
+ * classifier assigns one to plain text. A failure that neither can identify becomes
+ * upstream.failed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static const char *tool_of(const fw_call *call)
 	return call->request.kind == FW_CALL_TOOL ? call->request.name : NULL;
 }
 
-/* The text of the first block of content that has one. */
+/* Copies the text of the first content block that has any. */
 static size_t first_text(struct fw_slice content, char *ret_text, size_t size)
 {
 	struct fw_slice key;
@@ -46,7 +47,8 @@ static size_t first_text(struct fw_slice content, char *ret_text, size_t size)
 	return 0;
 }
 
-/* Adds what is known here. Consumes `err`. */
+/* Adds what only the gateway knows: the upstream's name, and that a reply came. Consumes
+ * `err`. */
 static fw_error *finish(const struct fw_upstream *upstream, fw_error *err,
 			const fw_flat_text *text)
 {
@@ -54,7 +56,7 @@ static fw_error *finish(const struct fw_upstream *upstream, fw_error *err,
 
 	if (fw_error_code(err) == FW_TOOL_FAILED) {
 		err = fw_error_reclassify(err, fw_classifier_builtin(), text);
-		/* Plain text: whatever it speaks of, the upstream said it. */
+		/* The text may blame another system, but it came from the upstream. */
 		fw_error_set_origin(err, FW_ORIGIN_UPSTREAM);
 	}
 	if (fw_error_code(err) == FW_TOOL_FAILED) {
@@ -69,7 +71,7 @@ static fw_error *finish(const struct fw_upstream *upstream, fw_error *err,
 	return err;
 }
 
-/* An envelope, plain JSON or text; NULL: it cannot be read. */
+/* Decodes an envelope, other JSON, or text. Returns NULL if it cannot be read. */
 static fw_error *decode(const char *text, size_t len)
 {
 	fw_error *read = NULL;
@@ -103,7 +105,7 @@ static fw_error *read_result(const struct fw_upstream *upstream, const fw_call *
 	return finish(upstream, err, &flat);
 }
 
-/* Errors of the protocol that have a code here. */
+/* JSON-RPC errors that have a code of their own in our registry. */
 static fw_error *known_error(const fw_call *call, const struct fw_scan *scan, long code)
 {
 	switch (code) {
@@ -163,7 +165,8 @@ static fw_error *read_error(const struct fw_upstream *upstream, const fw_call *c
 	return finish(upstream, err, &flat);
 }
 
-/* "Error ...", or "notes.md: Error ..." for one of several things that were asked for. */
+/* "Error ...", or "notes.md: Error ..." if the call named several things and one of them
+ * failed. */
 static bool begins_as_error(const char *text)
 {
 	enum { PREFIX_BYTES = 128 };
@@ -176,7 +179,8 @@ static bool begins_as_error(const char *text)
 	       strcspn(text, "\n") > (size_t)(colon - text);
 }
 
-/* A success whose only text is an error that the classifier is sure of. */
+/* Detects a result that is marked as a success although its only text is an error, as far
+ * as the classifier is certain. */
 static fw_error *suspect(const struct fw_upstream *upstream, const fw_call *call,
 			 const struct fw_scan *scan)
 {
@@ -187,7 +191,7 @@ static fw_error *suspect(const struct fw_upstream *upstream, const fw_call *call
 	fw_classification found;
 	bool is_envelope;
 
-	/* Long texts speak about errors without being one. */
+	/* A long text is more likely to discuss errors than to be one. */
 	if (!len || len >= SHORT || scan->content.n > 4 * SHORT)
 		return NULL;
 	is_envelope = text[0] == '{' && fw_sniff(text, len) < FW_CONTRACT_COUNT;

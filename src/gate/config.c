@@ -1,8 +1,8 @@
 /*
  * config.c - see config.h.
  *
- * All strings are in one list of blocks, so that a configuration that could be read only
- * in part is freed like any other.
+ * All strings are in one list of blocks, so that a configuration can be freed in the same
+ * way even if reading it stopped halfway.
  */
 #include "gate/config.h"
 
@@ -23,12 +23,13 @@
 
 enum { CONFIG_BYTES = 4 * 1024 * 1024, CONFIG_DEPTH = 32 };
 
-/* Variables without which programs do not find their files, or write odd text. */
+/* Without these variables programs do not find their files, or write text in an
+ * unexpected encoding. */
 const char *const fw_gate_environment[] = { "PATH",   "HOME", "USER",   "LOGNAME",
 					    "SHELL",  "LANG", "LC_ALL", "LC_CTYPE",
 					    "TMPDIR", "TERM", "TZ",     NULL };
 
-/* Memory that lives as long as the configuration. */
+/* Memory that is freed with the configuration. */
 struct fw_gate_block {
 	struct fw_gate_block *next;
 	char bytes[];
@@ -116,7 +117,8 @@ static void list_add(struct fw_gate_list *list, const char *text)
 		list->items[list->count++] = text;
 }
 
-/* The variables of the short list that are set, unless they are replaced. */
+/* Adds the variables of fw_gate_environment that are set and that the entry does not
+ * override. */
 static void add_defaults(struct fw_gate_config *config, struct fw_gate_list *list)
 {
 	for (const char *const *name = fw_gate_environment; *name; name++) {
@@ -183,7 +185,8 @@ static const char *const *named_environment(struct fw_gate_config *config,
 	return list.items;
 }
 
-/* "Name: value" as it is; the value of "Name=VARIABLE" is in the environment. */
+/* Copies "Name: value" unchanged. For "Name=VARIABLE" the value is taken from our
+ * environment. */
 static fw_error *named_headers(struct fw_gate_config *config, const char *const *headers,
 			       const char *const **ret_lines)
 {
@@ -262,7 +265,7 @@ fw_error *fw_gate_config__strings(struct fw_gate_config *config, const char *nam
 	return NULL;
 }
 
-/* An object of strings, as "NAME=value" or "Name: value". */
+/* Turns an object of strings into "NAME=value" or "Name: value" lines. */
 static fw_error *read_pairs(struct fw_gate_config *config, const char *name, const char *member,
 			    const char *between, yyjson_val *object, struct fw_gate_list *list)
 {
@@ -388,7 +391,7 @@ static fw_error *read_servers(struct fw_gate_config *config, yyjson_val *root)
 	return NULL;
 }
 
-/* Tools of two servers with one prefix could not be distinguished. */
+/* If two servers had the same prefix, their tools could not be distinguished. */
 static fw_error *check_prefixes(const struct fw_gate_config *config)
 {
 	char prefix[FW_GATE_PREFIX_SIZE];

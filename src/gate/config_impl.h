@@ -1,6 +1,6 @@
 /*
- * config_impl.h - the inside of a configuration: config.c reads the members that clients
- * use, config_own.c ours.
+ * config_impl.h - the internals of a configuration. config.c reads the members that
+ * clients know, config_own.c reads our own.
  */
 #ifndef FW_GATE_CONFIG_IMPL_H
 #define FW_GATE_CONFIG_IMPL_H
@@ -18,10 +18,10 @@ struct fw_gate_config {
 	struct fw_gate_entry entries[FW_GATE_UPSTREAMS];
 	size_t count;
 	const char *where;
-	bool is_short; /* of memory */
+	bool is_short; /* an allocation failed */
 };
 
-/* A list of strings that grows up to its room, with a NULL at the end. */
+/* A list of strings with a fixed capacity (`room`) and a NULL at the end. */
 struct fw_gate_list {
 	const char **items;
 	size_t count;
@@ -31,10 +31,10 @@ struct fw_gate_list {
 /* False: no memory. */
 bool fw_gate_config__list(struct fw_gate_config *config, struct fw_gate_list *list,
 			  size_t room);
-/* "MEMBER of "NAME" must be EXPECTED". */
+/* Raises upstream.config_invalid: "MEMBER of "NAME" must be EXPECTED". */
 fw_error *fw_gate_config__invalid(const struct fw_gate_config *config, const char *name,
 				  const char *member, const char *expected);
-/* An array of strings, after what the list has already. */
+/* Appends an array of strings to the list. */
 fw_error *fw_gate_config__strings(struct fw_gate_config *config, const char *name,
 				  const char *member, yyjson_val *array,
 				  struct fw_gate_list *list);

@@ -1,8 +1,8 @@
 /*
- * config_own.c - the members of `faultwire` in an entry of a configuration.
+ * config_own.c - reads the member `faultwire` of a configuration entry.
  *
- * Each has one row in a table. An unknown member is a mistake, because it would have no
- * effect; so is a value that cannot be used.
+ * Each setting has one row in a table. Unknown members and unusable values are errors,
+ * because ignoring them would hide a mistake.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 enum { SECONDS_MOST = 86400, COUNT_MOST = 1000, RATE_MOST = 1000000 };
 
-/* Where a value goes, and how its errors call it. */
+/* Where a value is stored, and how error messages name it. */
 struct place {
 	struct fw_gate_config *config;
 	struct fw_gate_entry *entry;
@@ -36,7 +36,7 @@ static fw_error *invalid(const struct place *place, const char *expected)
 				       expected);
 }
 
-/* Reads the members of an object, each by its row; `rows` ends with a NULL. */
+/* Reads each member of an object with the function in its row. `rows` ends with NULL. */
 static fw_error *read_members(const struct place *place, yyjson_val *object,
 			      const struct member *rows, const char *names)
 {
@@ -103,7 +103,8 @@ static fw_error *read_names(const struct place *place, yyjson_val *array,
 
 	if (!fw_gate_config__list(place->config, &list, yyjson_arr_size(array)))
 		return fw_raise_internal_out_of_memory();
-	/* NULL would be no array at all, which is not what the file says. */
+	/* Checked here, because fw_gate_config__strings() would read NULL as an absent
+	 * member. */
 	if (!yyjson_is_arr(array))
 		return invalid(place, "an array of strings");
 	FW_TRY(fw_gate_config__strings(place->config, place->entry->target.name, place->member,

@@ -1,9 +1,9 @@
 /*
  * definition.c - see definition.h.
  *
- * The text of an output schema is kept beside what was compiled from it, so that a list
- * that comes again costs one comparison per tool. An input schema is only parsed if it can
- * have annotations.
+ * The text of an output schema is kept beside the compiled schema, so that listing the
+ * same tools again costs one comparison per tool. An input schema is only parsed if it
+ * can have annotations.
  */
 #include "gate/definition.h"
 
@@ -21,10 +21,10 @@ struct fw_definition {
 	char *tool;
 	char *text; /* of the output schema; NULL: none */
 	size_t len;
-	fw_schema *schema; /* NULL: not compiled yet, or it cannot be */
+	fw_schema *schema; /* NULL: not compiled yet, or it does not compile */
 	bool is_broken;
 	struct fw_mirrors mirrors;
-	size_t bytes; /* that it counts for */
+	size_t bytes; /* counted towards FW_DEFINITIONS_BYTES */
 };
 
 static void definition_free(struct fw_definition *definition)
@@ -56,13 +56,14 @@ static void forget(struct fw_definitions *definitions, struct fw_definition **at
 	definition_free(definition);
 }
 
-/* What is wrong with the annotations; NULL: nothing, as far as memory allows to know. */
+/* Returns what is wrong with the annotations. NULL: nothing, or there was no memory to
+ * find out. */
 static const char *read_mirrors(struct fw_slice schema, struct fw_mirrors *ret_mirrors)
 {
 	const char *fault = NULL;
 	yyjson_doc *doc;
 
-	/* Keys with an escape are rare, but mean the same. */
+	/* A key may be written with escapes. That is rare, but valid. */
 	if (!schema.p || (!memmem(schema.p, schema.n, "x-mcp-header", 12) &&
 			  !memchr(schema.p, '\\', schema.n)))
 		return NULL;
@@ -73,7 +74,8 @@ static const char *read_mirrors(struct fw_slice schema, struct fw_mirrors *ret_m
 	return fault;
 }
 
-/* The new definition of a tool; false: no memory. Takes the mirrors over, if it is true. */
+/* Adds the definition of a new tool. If it succeeds, it consumes the mirrors. False: no
+ * memory. */
 static bool add(struct fw_definitions *definitions, const char *tool, struct fw_slice output,
 		struct fw_mirrors mirrors, size_t bytes)
 {
@@ -145,7 +147,7 @@ static bool compile(struct fw_definition *definition, const char *upstream)
 		return definition->schema != NULL;
 	definition->schema =
 		fw_schema_compile(definition->text, definition->len, &options, &problem);
-	/* There may be memory later. */
+	/* The next result tries again: there may be memory then. */
 	if (!definition->schema &&
 	    !(problem.reason && strcmp(problem.reason, "out of memory") == 0)) {
 		const fw_field fields[] = { fw_log_text("upstream", upstream),

@@ -1,5 +1,5 @@
 /*
- * gate.c - see gate.h. The life of a gateway, and what its server asks of it.
+ * gate.c - see gate.h. The lifecycle of a gateway, and the callbacks from its server.
  */
 #include "gate/gate.h"
 
@@ -41,7 +41,7 @@ static void on_start(struct fw_relay *relay)
 	}
 }
 
-/* The only client decides what upstreams may ask. */
+/* With a single client, its capabilities decide what upstreams may ask. */
 static void offer(struct fw_gate *gate, const fw_call *call)
 {
 	if (gate->has_offer || gate->options.is_http)
@@ -77,7 +77,7 @@ static void on_abandon(struct fw_relay *relay, fw_call *call)
 	fw_job_abandon(call);
 }
 
-/* A change of the client's roots is of interest to every upstream. */
+/* Every upstream has to be notified when the client's roots have changed. */
 static void on_notified(struct fw_relay *relay, const fw_call *call)
 {
 	struct fw_gate *gate = gate_of(relay);
@@ -100,7 +100,7 @@ static void on_levelled(struct fw_relay *relay, int level)
 		fw_upstream_set_level(&gate->upstreams[i], level);
 }
 
-/* The resources of a client may be those of any upstream. */
+/* The resources that a client subscribes to may belong to any upstream. */
 static void on_listening(struct fw_relay *relay, bool is_legacy, char *const *uris,
 			 size_t count)
 {
@@ -115,7 +115,7 @@ static const char *on_toolset_of(struct fw_relay *relay, const char *tool)
 	return fw_gate_upstream_of(gate_of(relay), tool);
 }
 
-/* Somebody waits for the merged list. */
+/* A caller that waits for the merged list. */
 struct asked_list {
 	struct fw_gate *gate;
 	fw_principal *principal;
@@ -175,7 +175,7 @@ static void on_answered(struct fw_relay *relay, void *asker, const fw_call *mess
 	fw_question_answered(gate_of(relay), asker, message);
 }
 
-/* ---- its life ------------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------------ */
 
 static fw_error *add_upstreams(struct fw_gate *gate)
 {
@@ -305,7 +305,7 @@ bool fw_gate_status(const struct fw_gate *gate, size_t index, struct fw_gate_sta
 		const struct fw_upstream *legacy = upstream->legacy;
 
 		counts = fw_remote_counts(legacy->remote);
-		/* What counts as a restart is a connection after the first. */
+		/* The first connection is not a restart, so it is not added. */
 		ret_status->connects += counts->connects ? counts->connects - 1 : 0;
 		ret_status->late += counts->late;
 		ret_status->stray += counts->stray;

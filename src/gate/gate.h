@@ -1,5 +1,6 @@
 /*
- * gate.h - the gateway: a relay (mcp/relay.h) to other MCP servers, its upstreams.
+ * gate.h - the gateway: a relay (mcp/relay.h) to other MCP servers, which are its
+ * upstreams.
  *
  * Whatever an upstream does, each call gets one answer: its result unchanged, or one
  * canonical error that says which side failed, whether the call was delivered, and
@@ -26,17 +27,17 @@ struct fw_gate;
 
 /* One upstream. All of it is borrowed for the life of the gateway. */
 struct fw_gate_entry {
-	struct fw_link_target target; /* its name is that of the upstream */
+	struct fw_link_target target; /* its name is the upstream's name */
 	enum fw_remote_era era;
-	uint32_t deadline_ms;     /* of a call; 0: that of the gateway */
+	uint32_t deadline_ms;     /* per call; 0: the gateway's deadline */
 	const char *const *allow; /* names of tools, NULL at the end; NULL: all */
 	const char *const *deny;
-	fw_contract contract;      /* of its failures; FW_AUTO: that of the gateway */
+	fw_contract contract;      /* for its failures; FW_AUTO: the gateway's contract */
 	uint32_t breaker_limit;    /* failures in a row; 0: FW_GATE_BREAKER_LIMIT */
 	uint32_t breaker_pause_ms; /* 0: FW_GATE_BREAKER_PAUSE_MS */
 	uint32_t calls_per_second; /* 0: no limit */
 	uint32_t in_flight;        /* 0: no limit */
-	uint32_t retries;          /* of calls that may be repeated; UINT32_MAX: the default */
+	uint32_t retries; /* per call that is safe to repeat; UINT32_MAX: the default */
 };
 
 enum {
@@ -44,29 +45,29 @@ enum {
 	FW_GATE_BREAKER_LIMIT = 5,
 	FW_GATE_BREAKER_PAUSE_MS = 10 * 1000,
 	FW_GATE_RETRIES = 2,
-	FW_GATE_PROGRESS_TIMES = 10, /* the deadline, for a call that reports progress */
+	FW_GATE_PROGRESS_TIMES = 10, /* progress extends a deadline to this multiple at most */
 	FW_GATE_RETRY_WAIT_S = 60    /* a longer Retry-After is left to the client */
 };
 
 struct fw_gate_options {
 	const struct fw_gate_entry *entries;
 	size_t count;           /* 1 to FW_GATE_UPSTREAMS */
-	uint32_t deadline_ms;   /* of a call; 0: none */
-	enum fw_remote_era era; /* of upstreams that do not say */
-	bool is_http;           /* many clients: connect at once, for all of them */
+	uint32_t deadline_ms;   /* per call; 0: none */
+	enum fw_remote_era era; /* of upstreams whose entry does not set one */
+	bool is_http;           /* many clients share the upstreams: connect at once */
 	bool is_strict;         /* a list is an error if an upstream is missing */
 	bool trusts_annotations;
 	bool exposes_stderr;
-	bool suspects;        /* successes whose text is an error are failures */
+	bool suspects;        /* a success whose text is an error counts as a failure */
 	const char *pin_file; /* NULL: none */
-	int ruleset;          /* Landlock rules of programs, a descriptor; 0: none */
+	int ruleset;          /* descriptor of the Landlock rules for programs; 0: none */
 };
 
-/* Raises internal.out_of_memory, internal.unsupported (no libcurl), and errors of the
- * file of pins. */
+/* Raises internal.out_of_memory, internal.unsupported (no libcurl), and the errors of
+ * reading the pin file. */
 fw_error *fw_gate_new(struct fw_loop *loop, const struct fw_gate_options *options,
 		      struct fw_gate **ret_gate);
-/* Passes the requests of this server on. Before it runs. */
+/* Passes on the requests of this server. Call it before the server runs. */
 void fw_gate_attach(struct fw_gate *gate, fw_server *server);
 struct fw_breaker;
 /* Calls `use` for the breaker of each upstream that has a URL, until it fails. The breakers
@@ -85,7 +86,7 @@ struct fw_metrics;
 enum fw_gate_outcome {
 	FW_GATE_OK,
 	FW_GATE_FAILED,  /* the upstream reports a failure */
-	FW_GATE_BROKEN,  /* it broke off, is silent, or its reply cannot be used */
+	FW_GATE_BROKEN,  /* it ended early, did not answer, or its reply cannot be used */
 	FW_GATE_REFUSED, /* not sent: limits, breaker, not started */
 	FW_GATE_OUTCOMES
 };
@@ -105,8 +106,8 @@ struct fw_gate_status {
 	uint64_t unmatched;
 	uint64_t changed_tools;
 	bool is_suspended;     /* its breaker is open */
-	bool is_tried;         /* and a trial call is in progress */
-	const fw_error *fault; /* why it is down; NULL: it is not, or was never started */
+	bool is_tried;         /* its breaker is open and a trial call is in progress */
+	const fw_error *fault; /* why it is down; NULL: it is up, or was never started */
 	uint64_t in_flight;
 	uint64_t outcomes[FW_GATE_OUTCOMES];
 };

@@ -34,8 +34,8 @@ enum { REQUESTS_MOST = 32, PATIENCE_MS = 10 * 1000, QUEUE = 64, LINE_BYTES = 409
 
 /* ---- the upstream ---------------------------------------------------------------------- */
 
-/* What it answers to a request that has `key` in its text: lines, of which `$` is the id of
- * the request, or of the one that "!keep" has kept. "!crash" ends the process. */
+/* The lines that it answers to a request whose text contains `key`. `$` stands for the id
+ * of the request, or for the id that "!keep" has stored. "!crash" ends the process. */
 struct script {
 	const char *key;
 	const char *lines[3];
@@ -50,7 +50,7 @@ struct upstream {
 	bool is_freed;
 };
 
-/* Of the conversation, for the upstream a and the upstream b. */
+/* The scripts of the current conversation, for the upstreams "a" and "b". */
 static const struct script *scripts[2];
 
 static void closed(uv_handle_t *handle)
@@ -85,7 +85,7 @@ static void deliver(uv_timer_t *timer)
 	}
 }
 
-/* The line with the id of the request in the place of each `$`. */
+/* Queues the line, with each `$` replaced by the id of the request. */
 static void enqueue(struct upstream *upstream, const char *line, struct fw_slice id)
 {
 	char *out = upstream->queue[(upstream->first + upstream->count++) % QUEUE];
@@ -131,7 +131,7 @@ static void ignore_end(struct fw_link *link)
 	(void)link;
 }
 
-/* In the place of a process; see meson.build. */
+/* Replaces the function that starts a process; see meson.build. */
 fw_error *__wrap_fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
 				     struct fw_link **ret_link);
 fw_error *__wrap_fw_link__open_child(struct fw_loop *loop, const struct fw_link *base,
@@ -154,21 +154,22 @@ fw_error *__wrap_fw_link__open_child(struct fw_loop *loop, const struct fw_link 
 /* ---- the client --------------------------------------------------------------------------- */
 
 struct conversation {
-	/* One message each, NULL at the end. It is sent when all before it are answered, or
-	 * at once if it begins with '&'. '@' stands for the last requestState. */
+	/* One message per line, NULL at the end. A message is sent when all before it are
+	 * answered, or at once if it begins with '&'. '@' stands for the last
+	 * requestState. */
 	const char *const *lines;
 	const struct script *script;
-	const struct script *second; /* of a second upstream; NULL: there is none */
+	const struct script *second; /* of a second upstream; NULL: none */
 };
 
 static const struct conversation *now;
 
-/* A connection in memory: it needs none of the allocator, so it never breaks. */
+/* A connection in memory. It does not use the allocator, so it never fails. */
 struct client {
 	struct fw_transport base;
 	struct fw_exchange exchange;
 	uv_timer_t timer;    /* sends the next line */
-	uv_timer_t patience; /* an answer was lost */
+	uv_timer_t patience; /* fires if an answer was lost */
 	size_t next;
 	/* `unread`: errors without an id, for messages that could not be read, which may also
 	 * be notifications. */
@@ -229,7 +230,8 @@ static void send_next(uv_timer_t *timer)
 	(void)uv_timer_start(&client->timer, send_next, 0, 0);
 }
 
-/* With memory, the right results; without, a result is one of these or it is an error. */
+/* The results of the run in which no allocation fails. In the other runs, each reply must
+ * be one of these or an error. */
 static char right[REQUESTS_MOST][LINE_BYTES];
 
 /* A client never asks for what is not offered. */
@@ -370,7 +372,7 @@ static void add_client(fw_server *server, struct fw_loop *loop)
 static void converse(void)
 {
 	static const char *const argv[] = { "x", NULL };
-	/* Waits between attempts would make this slow. */
+	/* Retries would make this slow, because they wait between attempts. */
 	const struct fw_gate_entry entries[] = {
 		{ .target = { .name = "a", .argv = argv }, .retries = 0 },
 		{ .target = { .name = "b", .argv = argv }, .retries = 0 },
@@ -419,7 +421,7 @@ static void run(const struct conversation *conversation)
 	each_allocation_fails(converse);
 }
 
-/* ---- what is said -------------------------------------------------------------------------- */
+/* ---- the conversations ---------------------------------------------------------------------- */
 
 #define MESSAGE(id, method, params) \
 	"{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"" method "\",\"params\":{" params "}}"
@@ -476,7 +478,7 @@ static void run(const struct conversation *conversation)
 		  { "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"                       \
 		    "message\",\"params\":{\"level\":"                                       \
 		    "\"info\",\"data\":\"x\"}}",                                             \
-		    "a line that is no message", RESULT(TEXT("done")) } },                   \
+		    "a line that is not JSON", RESULT(TEXT("done")) } },                     \
 		{ "\"cut\"", { "{\"jsonrpc\":\"2.0\",\"id\":$,\"result\":{" } },             \
 		{ "\"crash\"", { "!crash" } },                                               \
 		{ "\"ask\"",                                                                 \

@@ -26,7 +26,7 @@
 
 #define SLICE(text) ((struct fw_slice){ (text), strlen(text) })
 
-/* Either the result, or an error that says that memory is short. */
+/* True: success. Otherwise the error must be internal.out_of_memory. */
 static bool worked(fw_error *err)
 {
 	bool is_fine = !err;
@@ -122,7 +122,7 @@ static void wrap_and_undo(void)
 	if (!err && wrapped.state == FW_BUF_OK)
 		err = fw_wrap(wrapped.text, wrapped.len, "f", "/bin/faultwire", true, &undone,
 			      ignore, NULL);
-	/* Whatever is written is whole. */
+	/* If all texts were written, undoing restores the original. */
 	if (!err && wrapped.state == FW_BUF_OK && undone.state == FW_BUF_OK && undone.text)
 		assert_string_equal(undone.text, text);
 	fw_error_free(err);
@@ -191,7 +191,7 @@ static void test_output__keeps_to_its_limits(void **state)
 	assert_null(outputs.first);
 	(void)fw_definitions_learn(&outputs, "t", SLICE("{\"type\":\"object\"}"), nothing);
 	assert_int_equal(outputs.bytes, 17);
-	/* A definition without a schema takes it back. */
+	/* A new definition without a schema removes the old schema. */
 	(void)fw_definitions_learn(&outputs, "t", nothing, nothing);
 	assert_int_equal(outputs.bytes, 0);
 	assert_null(fw_definitions_check(&outputs, "up", "t", &any));
@@ -212,7 +212,7 @@ static void test_definition__knows_the_arguments_that_are_headers(void **state)
 	assert_string_equal(mirrors->items[0].header, "Mcp-Param-Region");
 	assert_string_equal(mirrors->items[0].pointer, "/place/region");
 	assert_int_equal(definitions.bytes, ANNOTATED_SCHEMA.n);
-	/* The next definition counts, and not the one before. */
+	/* A new definition replaces the one before. */
 	assert_null(fw_definitions_learn(&definitions, "t", SLICE("{\"type\":\"object\"}"),
 					 nothing));
 	assert_null(fw_definitions_mirrors(&definitions, "t"));
@@ -257,7 +257,7 @@ static void pin_tools(void)
 	fw_pins_listed(&upstreams[0]);
 	fw_pins_free(gate.pins);
 	gate.pins = NULL;
-	/* What could be written is read again, or the file is not there. */
+	/* Either the file was written completely and can be read, or it does not exist. */
 	if (worked(fw_pins_new(pin_file, &gate.pins)))
 		(void)fw_pins_check(&upstreams[0], "a", SLICE("{\"name\":\"a\",\"x\":1}"));
 	fw_pins_free(gate.pins);

@@ -1,11 +1,11 @@
 /*
- * headers.c - arguments that are sent as headers, too: `x-mcp-header` in the definition of a
- * tool (rpc/mirror.h).
+ * headers.c - arguments that are also sent as headers: `x-mcp-header` in the definition
+ * of a tool (rpc/mirror.h).
  *
- * A modern HTTP upstream gets them with the call. A modern HTTP client has to send them to the
- * gateway, which compares them with the arguments, as any server does. An upstream that
- * misses a header has not run the call: its definition has changed, or was never listed, so
- * the tools are listed and the call is sent again, once.
+ * A modern HTTP upstream gets them with the call. A modern HTTP client has to send them
+ * to the gateway, which compares them with the arguments as every server must. An
+ * upstream that misses a header has not run the call. Either the definition has changed
+ * or it was never listed, so the gateway lists the tools and sends the call again, once.
  */
 #include "gate/gate_impl.h"
 #include "gate/pins.h"
@@ -55,7 +55,7 @@ fw_error *fw_job_check_headers(const struct fw_job *job)
 {
 	const struct fw_mirrors *mirrors = mirrors_of(job);
 
-	/* A page has no arguments in its headers. */
+	/* A call of the HTTP API does not mirror arguments in headers. */
 	return mirrors && !job->call->page ? fw_era_check_mirrors(job->call, mirrors) : NULL;
 }
 

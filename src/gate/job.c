@@ -1,9 +1,9 @@
 /*
- * job.c - a call on its way to an upstream and back.
+ * job.c - the life of one call, from the client to an upstream and back.
  *
  * A job waits until its upstream is ready, is sent, and ends with the reply. It is sent
- * again only if that is safe (retry.c). A question of the upstream is passed on to the
- * client of the call; the call is then taken again with the answer.
+ * again only if that is safe (retry.c). If the upstream asks a question, the client of
+ * the call gets it, and the call continues with the answer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +48,7 @@ void fw_job_link(struct fw_job *job, bool is_waiting)
 	job->is_waiting = is_waiting;
 	job->is_linked = true;
 	list = list_of(job);
-	/* The first to wait is the first to be sent. */
+	/* Waiting jobs are sent in the order in which they came. */
 	job->previous = is_waiting ? job->upstream->last_waiting : NULL;
 	job->next = is_waiting ? NULL : *list;
 	if (job->next)
@@ -94,7 +94,7 @@ struct fw_job *fw_job_of(const struct fw_upstream *upstream, uint64_t key)
 {
 	struct fw_job *job = upstream->jobs;
 
-	/* Without a key, it is the newest that has a client. */
+	/* Without a key, take the newest job that has a client. */
 	while (job && (key ? job->key != key : !job->call))
 		job = job->next;
 	return job;
@@ -121,7 +121,7 @@ void fw_job_fail(struct fw_job *job, fw_error *err)
 	fw_call *call = job->call;
 
 	count(job, fw_error_delivery(err) == FW_NOT_SENT ? FW_GATE_REFUSED : FW_GATE_BROKEN);
-	/* The last attempt was refused, but one before it may have had its effect. */
+	/* The last attempt was refused, but an earlier one may have had its effect. */
 	if (job->was_sent && fw_error_delivery(err) == FW_NOT_SENT)
 		fw_error_set_delivery(err, FW_SENT);
 	add_attempts(job, err);
@@ -144,7 +144,7 @@ void fw_job_abandon(fw_call *call)
 
 /* ---- sending ------------------------------------------------------------------------ */
 
-/* Members of `_meta` that are the gateway's own, or were made for its hop. */
+/* Members of `_meta` that apply only between the client and the gateway. */
 static bool is_hop_meta(struct fw_text key, bool to_modern)
 {
 	return fw_text_is(key, FW_META_PROGRESS) || fw_text_is(key, FW_META_VERSION) ||
@@ -178,7 +178,8 @@ static void put_meta(const struct fw_job *job, struct fw_buf *out)
 		put_key(out, fw_text_of(key));
 		fw_buf_value(out, yyjson_obj_iter_get_val(key));
 	}
-	/* A legacy client sets the level once, a modern server reads it in each request. */
+	/* A legacy client sets the level once, but a modern server reads it from each
+	 * request. */
 	if (is_modern && !request->is_modern && job->call->session &&
 	    job->upstream->log_level >= 0 && request->log_level >= 0) {
 		put_key(out,
@@ -187,7 +188,7 @@ static void put_meta(const struct fw_job *job, struct fw_buf *out)
 	}
 }
 
-/* completion/complete names a prompt inside of `ref`. */
+/* completion/complete names the prompt in `ref`. */
 static void put_reference(struct fw_buf *out, yyjson_val *ref, const char *own)
 {
 	yyjson_obj_iter iter = yyjson_obj_iter_with(ref);
@@ -231,7 +232,7 @@ static void put_params(const struct fw_job *job, struct fw_buf *out)
 		else
 			fw_buf_value(out, yyjson_obj_iter_get_val(key));
 	}
-	/* A page has the arguments alone. */
+	/* A call of the HTTP API has only the arguments. */
 	if (!request->params && job->call->page) {
 		FW_BUF(out, "\"name\":");
 		fw_buf_json_str(out, own ? own : request->name);
@@ -241,7 +242,7 @@ static void put_params(const struct fw_job *job, struct fw_buf *out)
 	fw_question_put_answers(job, out);
 }
 
-/* An upstream that reports progress is at work: it has the time of the call again, up to a
+/* An upstream that reports progress is working, so its deadline starts again, up to a
  * limit. While a question is open, no deadline runs. */
 static void extend_deadline(struct fw_job *job)
 {
@@ -268,7 +269,7 @@ static void on_progress(void *ctx, struct fw_slice params)
 		fw_relay_progress(job->call, params);
 }
 
-/* The client's own capabilities, for an upstream that reads them in each request. */
+/* The client's own capabilities, for an upstream that reads them from each request. */
 static struct fw_slice put_client(const struct fw_job *job, struct fw_buf *out,
 				  struct fw_slice *ret_info)
 {
@@ -292,7 +293,7 @@ static struct fw_slice put_client(const struct fw_job *job, struct fw_buf *out,
 	return (struct fw_slice){ out->text, split };
 }
 
-/* What is left of the time of the call; 0: no limit. */
+/* Time until the deadline of the call; 0: no limit. */
 static uint32_t time_left(const struct fw_job *job)
 {
 	uint64_t now = uv_now(&job->upstream->gate->loop->uv);
@@ -313,7 +314,8 @@ static void fail_or_retry(struct fw_job *job, fw_error *err)
 		fw_job_fail(job, err);
 }
 
-/* A modern upstream has no resources/subscribe: the gateway asks for all in one request. */
+/* A modern upstream has no resources/subscribe: the gateway subscribes to all resources
+ * in one request (subscribe.c). */
 static bool subscribes_here(struct fw_job *job)
 {
 	struct fw_upstream *upstream = job->upstream;
@@ -398,7 +400,7 @@ void fw_job_start(struct fw_job *job)
 
 /* ---- replies ------------------------------------------------------------------------ */
 
-/* Members that a modern client expects, and a legacy server does not write. */
+/* Members that a modern client expects and a legacy server does not send. */
 static struct fw_slice missing_members(const struct fw_job *job, const struct fw_scan *scan)
 {
 	static const char type[] = "\"resultType\":\"complete\"";
@@ -426,7 +428,7 @@ static bool read_name(struct fw_slice item, char name[TOOL_NAME_BYTES])
 	       fw_slice_text(member.value, name, TOOL_NAME_BYTES) < TOOL_NAME_BYTES;
 }
 
-/* A list that passes through is looked at for tools that have changed. */
+/* Checks a list that passes through for tools that have changed. */
 static void watch_tools(struct fw_upstream *upstream, struct fw_slice result)
 {
 	struct fw_scan_member tools = { .name = "tools" };
@@ -447,7 +449,8 @@ static void watch_tools(struct fw_upstream *upstream, struct fw_slice result)
 		fw_listen_announce(upstream->gate->relay.server, FW_CHANGE_TOOLS, NULL);
 }
 
-/* A list as strict clients accept it; `out` has it if it must be changed. */
+/* Returns the list in a form that strict clients accept. If it must be changed, the new
+ * list is in `out`. */
 static struct fw_slice repair_list(const struct fw_job *job, int kind, struct fw_slice result,
 				   struct fw_buf *out)
 {
@@ -499,7 +502,8 @@ static void ignore_list(void *ctx)
 	(void)ctx;
 }
 
-/* A success against the definition of its tool; a list against what lists are. */
+/* Checks a successful result against the tool's definition, and a list against the schema
+ * of lists. */
 static fw_error *check_output(const struct fw_job *job, const struct fw_scan *scan)
 {
 	struct fw_upstream *upstream = fw_upstream_owner(job->upstream);
@@ -514,8 +518,8 @@ static fw_error *check_output(const struct fw_job *job, const struct fw_scan *sc
 				: fw_repair_check(upstream, (enum fw_listing_kind)kind,
 						  scan->result);
 	}
-	/* The client has not asked for the definitions, but this tool may have a schema: the
-	 * next results are checked. */
+	/* The client has not listed the tools, but this tool may have an output schema.
+	 * List them now, so that the next results can be checked. */
 	if (!upstream->definitions.is_known && scan->structured.p) {
 		upstream->definitions.is_known = true;
 		fw_gathering_begin(job->gate, FW_LISTING_TOOLS, false, ignore_list, NULL,
@@ -590,7 +594,7 @@ static void find_upstream(struct fw_job *job)
 {
 	struct fw_gate *gate = job->gate;
 	int kind = fw_gate_route_kind(job->call);
-	/* A resource may match a template. */
+	/* A resource that is not listed may match a template. */
 	bool has_templates = kind == FW_LISTING_RESOURCES;
 	fw_error *err = fw_gate_route(job, job->gathered > has_templates);
 
@@ -625,7 +629,7 @@ static void find_upstream(struct fw_job *job)
 	fw_job_start(job);
 }
 
-/* A list of several upstreams, or a filtered one. */
+/* Sends a list that is merged from several upstreams, or filtered. */
 static void on_listed(void *ctx)
 {
 	struct fw_job *job = ctx;
@@ -673,7 +677,7 @@ void fw_job_take(struct fw_gate *gate, fw_call *call)
 	job->gate = gate;
 	job->call = call;
 	call->relayed.job = job;
-	/* With an authority a list is filtered. */
+	/* With access rules, each client may see other tools, so the list is filtered. */
 	if (kind < 0 || (!fw_gate_needs_lists(gate, (enum fw_listing_kind)kind) &&
 			 !fw_server__authority(call->server))) {
 		if (kind >= 0)

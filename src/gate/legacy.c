@@ -1,15 +1,17 @@
 /*
  * legacy.c - the second connection to an upstream of both eras.
  *
- * A tool that asks its client something may be able to do so only in the way of the era in
- * which it was called, so a legacy client is best served by a legacy connection. With one
- * client, the handshake already follows its era (fw_remote_prefer_legacy()). With many, an
- * upstream is connected before any has come, in the modern era if it has that; the first
- * request of a legacy client then opens a second connection. A server/discover does not tell
- * whether a server speaks the legacy era, too, so this is found out by trying; an upstream
- * that refuses gets the requests of legacy clients by the first connection, translated.
+ * Some tools ask their client questions only in the era in which they were called, so a
+ * legacy client is best served by a legacy connection. With one client, the handshake
+ * already follows its era (fw_remote_prefer_legacy()). With many clients, an upstream is
+ * connected before the first client comes, in the modern era if it supports that. The
+ * first request of a legacy client then opens a second connection. The answer to
+ * server/discover does not say whether a server also speaks the legacy era, so the
+ * gateway tries it. If the upstream refuses, requests of legacy clients are translated
+ * and sent over the first connection.
  *
- * Lists of tools always come by the first connection: pins and schemas belong to one list.
+ * Tools are always listed over the first connection, because pins and schemas belong to
+ * one list.
  */
 #include <string.h>
 
@@ -55,7 +57,7 @@ struct fw_upstream *fw_upstream_for(struct fw_upstream *upstream, const fw_call 
 	    fw_upstream_era(upstream->gate, upstream->entry) != FW_REMOTE_AUTO ||
 	    strcmp(call->request.method_name, FW_METHOD_TOOLS_LIST) == 0)
 		return upstream;
-	/* Without memory for it, the first connection serves as well as it can. */
+	/* If there is no memory for a second connection, the first one is used. */
 	if (!upstream->legacy && fw_remote_is_modern(upstream->remote))
 		add_legacy(upstream);
 	return upstream->legacy ? upstream->legacy : upstream;

@@ -2,7 +2,8 @@
  * listing.c - see listing.h.
  *
  * A gathering has one fetch per upstream. A fetch waits until its upstream is connected,
- * asks for one page after the other, and replaces the kept list when the last has come.
+ * requests one page after the other, and replaces the stored list when the last page has
+ * come.
  */
 #include "gate/listing.h"
 
@@ -25,7 +26,7 @@ struct fetch {
 	bool is_waiting;
 	uint64_t key; /* of the request in progress; 0: none */
 	unsigned pages;
-	struct fw_buf cursor;      /* of that page, as text; empty: the first */
+	struct fw_buf cursor;      /* cursor of that page, as text; empty: the first page */
 	struct fw_listing listing; /* what has come so far */
 };
 
@@ -58,7 +59,7 @@ int fw_listing_kind_of(const char *method)
 	static const char end[] = "/list";
 	size_t len = strlen(method);
 
-	/* Every call asks, and few are for lists. */
+	/* A quick test first: every call gets here, and few are for lists. */
 	if (len < sizeof end || memcmp(method + len - (sizeof end - 1), end, sizeof end) != 0)
 		return -1;
 	for (int i = 0; i < FW_LISTING_KINDS; i++)
@@ -95,7 +96,8 @@ static bool is_listed(const char *const *names, const char *name)
 	return false;
 }
 
-/* A hint of the server about its own tool: only for operators who trust it. */
+/* The server gives this hint about its own tool, so it counts only if the operator trusts
+ * the server. */
 static bool has_safe_hint(struct fw_slice item)
 {
 	struct fw_scan_member annotations = { .name = "annotations" };
@@ -107,7 +109,7 @@ static bool has_safe_hint(struct fw_slice item)
 	return fw_slice_is(hints[0].value, "true") || fw_slice_is(hints[1].value, "true");
 }
 
-/* False: no memory, or too much for one list. An item that is filtered out is left out. */
+/* Adds an item unless it is filtered out. False: no memory, or the list is too long. */
 static bool add_item(struct fetch *fetch, struct fw_slice item)
 {
 	struct fw_listing *listing = &fetch->listing;
@@ -134,7 +136,7 @@ static bool add_item(struct fetch *fetch, struct fw_slice item)
 		listing->items = fw__allocate(FW_LISTING_ITEMS * sizeof *listing->items);
 		fw_buf_init(&listing->text, FW_LIMIT_CHILD_LINE_BYTES);
 	}
-	/* A page that comes twice, for example. */
+	/* Already listed: some servers send a page twice. */
 	if (fw_listing_find(listing, text))
 		return true;
 	added.offset = listing->text.len;
@@ -192,7 +194,7 @@ static void end_fetch(struct fetch *fetch, fw_error *err)
 		end_gathering(gathering);
 }
 
-/* NULL: an upstream without this method offers none of the kind. */
+/* NULL: the upstream does not have this method, so its list is empty. */
 static fw_error *read_refusal(const struct fetch *fetch, const struct fw_scan *scan)
 {
 	char message[256];
@@ -214,14 +216,15 @@ static fw_error *raise_unfinished(const struct fetch *fetch)
 	return fw_raise_internal_out_of_memory();
 }
 
-/* Some servers repeat the same cursor. */
+/* Some servers return the cursor of the request again, forever. */
 static bool is_last_page(const struct fetch *fetch, const struct fw_scan *scan)
 {
 	return fw_repair_is_same(scan->cursor,
 				 (struct fw_text){ fetch->cursor.text, fetch->cursor.len });
 }
 
-/* For is_last_page(). Without memory the list ends at the limit of pages. */
+/* Stores the cursor for is_last_page(). If there is no memory, the limit of pages ends
+ * the list. */
 static void keep_cursor(struct fetch *fetch, struct fw_slice cursor)
 {
 	char text[4096];
@@ -287,7 +290,7 @@ static void ask_for_page(struct fetch *fetch, struct fw_slice cursor)
 		fw_buf_put(&gate->params, cursor.p, cursor.n);
 		request.params = (struct fw_slice){ gate->params.text, gate->params.len };
 	}
-	/* Without its cursor the request would fetch the first page again. */
+	/* If the cursor did not fit, the request would fetch the first page again. */
 	err = gate->params.state == FW_BUF_OK
 		      ? fw_remote_call(fetch->upstream->remote, &request, &fetch->key)
 		      : fw_raise_internal_out_of_memory();
@@ -325,7 +328,8 @@ void fw_gathering_resume(struct fw_upstream *upstream, const fw_error *err)
 	}
 }
 
-/* Nothing is fetched, since there is no memory: a list must not be short without a reason. */
+/* There is no memory to fetch the lists. Record that, so that a list is never short
+ * without a reason. */
 static void set_faults(struct fw_gate *gate, enum fw_listing_kind kind, bool only_missing)
 {
 	for (size_t i = 0; i < gate->count; i++) {
@@ -380,7 +384,7 @@ void fw_listing_outdate(struct fw_upstream *upstream, enum fw_listing_kind kind)
 
 void fw_gathering_cancel(struct fw_gathering *gathering)
 {
-	/* It goes on for the lists that are kept. */
+	/* The fetches continue, because the lists are stored for later calls. */
 	if (gathering)
 		gathering->is_cancelled = true;
 }

@@ -1,12 +1,13 @@
 /*
- * listing.h - what upstreams offer: fetched page by page, kept, and merged into one list.
+ * listing.h - the lists of upstreams: fetched page by page, stored, and merged into one
+ * list.
  *
- * A name that two upstreams use is prefixed with the name of the upstream ("github__search")
- * in lists, and accepted with the prefix in calls. Whatever an upstream offered before it
- * went down still counts, so that names do not change with a restart.
+ * If two upstreams use the same name, lists show it with the upstream's name as prefix
+ * ("github__search"), and calls accept it with the prefix. What an upstream offered
+ * before it went down still counts, so that names do not change with a restart.
  *
- * The one rule to remember: a gathering ends in exactly one call of its `done`, unless it
- * is cancelled.
+ * The one rule to remember: a gathering ends with exactly one call of its `done`, unless
+ * it is cancelled.
  */
 #ifndef FW_GATE_LISTING_H
 #define FW_GATE_LISTING_H
@@ -41,13 +42,13 @@ struct fw_listing_item {
 	char *name;    /* the URI or the template of a resource */
 	size_t offset; /* of its JSON in `text` */
 	size_t len;
-	bool is_safe;    /* a tool whose annotations allow it to be repeated */
-	bool is_refused; /* a tool that is not the pinned one */
+	bool is_safe;    /* a tool whose annotations say that it is safe to repeat */
+	bool is_refused; /* a tool that differs from its pin */
 };
 
 /* What one upstream offers of one kind. */
 struct fw_listing {
-	bool is_loaded; /* and the upstream has not said since that it has changed */
+	bool is_loaded; /* and not reported as changed since */
 	struct fw_buf text;
 	struct fw_listing_item *items;
 	size_t count;
@@ -57,28 +58,30 @@ void fw_listing_clear(struct fw_listing *listing);
 const struct fw_listing_item *fw_listing_find(const struct fw_listing *listing,
 					      const char *name);
 
-/* The upstream may offer something else now: it is asked again before a name is called
- * unknown, and before a tool is called that a list restricts. What is kept still counts. */
+/* Marks a list as outdated. It is fetched again before a name is reported as unknown, and
+ * before a tool is called if the operator restricts which tools may be called. Until then
+ * the stored list still counts. */
 void fw_listing_outdate(struct fw_upstream *upstream, enum fw_listing_kind kind);
 
-/* -1: the method is not a list. */
+/* The kind of list that a method asks for. -1: the method is not a list. */
 int fw_listing_kind_of(const char *method);
 
 typedef void fw_gathering_fn(void *ctx);
 
-/* Fetches the lists of all upstreams; with `only_missing` those that are not loaded.
- * `done` is called when each has answered or failed, maybe within this call; then
- * `ret_gathering`, which may be freed by it, is not touched afterwards. */
+/* Fetches the lists of all upstreams, or with `only_missing` those that are not loaded.
+ * `done` is called when each has answered or failed. That may be within this call, and
+ * `done` may free `ret_gathering`, so it is not written afterwards. */
 void fw_gathering_begin(struct fw_gate *gate, enum fw_listing_kind kind, bool only_missing,
 			fw_gathering_fn *done, void *ctx, struct fw_gathering **ret_gathering);
 /* `done` is not called any more. NULL is a no-op. */
 void fw_gathering_cancel(struct fw_gathering *gathering);
-/* The connection is ready, or (`err`, borrowed) is not. */
+/* Continues the fetches that waited for the connection. `err` (borrowed) says why it
+ * failed; NULL: it is ready. */
 void fw_gathering_resume(struct fw_upstream *upstream, const fw_error *err);
 
 /* Whether requests of this kind need the lists of the upstreams. */
 bool fw_gate_needs_lists(const struct fw_gate *gate, enum fw_listing_kind kind);
-/* Is the name used by another upstream as well? */
+/* True: another upstream uses the same name. */
 bool fw_gate_is_shared(const struct fw_gate *gate, enum fw_listing_kind kind, const char *name);
 /* Writes the members of the merged list's result. Raises the failure of an upstream, if
  * lists are strict or all have failed. */

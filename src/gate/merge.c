@@ -1,5 +1,6 @@
 /*
- * merge.c - the lists of all upstreams as one; a name that occurs twice gets a prefix.
+ * merge.c - merges the lists of all upstreams into one. A name that occurs twice gets a
+ * prefix.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,7 @@ bool fw_gate_is_shared(const struct fw_gate *gate, enum fw_listing_kind kind, co
 	return count > 1;
 }
 
-/* The item with another name: all its members in their order. */
+/* Writes the item with another name and all other members unchanged, in their order. */
 static void put_renamed(struct fw_buf *out, const struct fw_upstream *upstream,
 			struct fw_slice item, const char *name)
 {
@@ -58,12 +59,13 @@ static void put_renamed(struct fw_buf *out, const struct fw_upstream *upstream,
 	FW_BUF(out, "}");
 }
 
-/* Clients know a tool by the name in the list, so that one is checked. */
+/* Access rules name a tool as clients see it, so the name in the merged list is checked. */
 static bool is_shown(const struct fw_gate *gate, enum fw_listing_kind kind,
 		     const struct fw_upstream *upstream, const struct fw_listing_item *item,
 		     const fw_principal *principal)
 {
-	/* What an upstream says about its own tools is not to be trusted here. */
+	/* Assume that every tool changes something: an upstream's own annotations are not
+	 * trusted here. */
 	struct fw_listed listed = { .toolset = upstream->entry->target.name, .changes = true };
 	char full[FW_GATE_NAME_SIZE];
 
@@ -88,7 +90,7 @@ static void put_items(const struct fw_gate *gate, enum fw_listing_kind kind,
 		const struct fw_upstream *upstream = &gate->upstreams[i];
 		const struct fw_listing *listing = &upstream->listings[kind];
 
-		/* What an upstream offered before it failed is not offered now. */
+		/* Leave out an upstream that has failed since. */
 		for (size_t n = 0; n < listing->count && !upstream->list_faults[kind]; n++) {
 			const struct fw_listing_item *item = &listing->items[n];
 			const struct fw_slice json = { listing->text.text + item->offset,

@@ -1,5 +1,6 @@
 /*
- * names.c - which upstream a request is for, and what all of them together can do.
+ * names.c - finds the upstream of a request, and merges the capabilities of all
+ * upstreams.
  */
 #include "gate/names.h"
 
@@ -61,7 +62,7 @@ const char *fw_gate_own_name(const struct fw_job *job)
 
 /* ---- routing ------------------------------------------------------------------------ */
 
-/* What the call names, and the kind of list that has it. */
+/* Returns the name in the call, and the kind of list to look it up in. */
 static const char *named(const fw_call *call, int *ret_kind)
 {
 	yyjson_val *ref = fw_json_member(call->request.params, "ref");
@@ -104,7 +105,7 @@ static bool matches_template(const struct fw_upstream *upstream, const char *uri
 	return false;
 }
 
-/* The only upstream that has it; NULL: none has, or several. */
+/* The only upstream that has this name. NULL: none has it, or several have it. */
 static struct fw_upstream *find_exact(struct fw_gate *gate, int kind, const char *name,
 				      const struct fw_listing_item **ret_item)
 {
@@ -118,7 +119,7 @@ static struct fw_upstream *find_exact(struct fw_gate *gate, int kind, const char
 		if (!item &&
 		    (kind != FW_LISTING_RESOURCES || !matches_template(upstream, name)))
 			continue;
-		/* Two upstreams may offer the same resource: the first one serves it. */
+		/* Two upstreams may offer the same resource. The first one is used. */
 		if (found && kind != FW_LISTING_RESOURCES)
 			return NULL;
 		if (!found) {
@@ -141,7 +142,8 @@ static struct fw_upstream *find_prefixed(struct fw_gate *gate, int kind, const c
 			continue;
 		*ret_item = fw_listing_find(&upstream->listings[kind], bare);
 		*ret_bare = bare;
-		/* Without its list, the prefix has to do: the upstream knows its tools. */
+		/* If the list is not known, the prefix is enough: the upstream checks the
+		 * name itself. */
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are `count` of them */
 		if (*ret_item || !upstream->listings[kind].is_loaded)
 			return upstream;
@@ -149,7 +151,7 @@ static struct fw_upstream *find_prefixed(struct fw_gate *gate, int kind, const c
 	return NULL;
 }
 
-/* The prefix of a name, if no upstream has it; false: it has no prefix, or a known one. */
+/* True: the name has a prefix that is not an upstream's. It is copied to `ret_prefix`. */
 static bool has_unknown_prefix(struct fw_gate *gate, const char *name, char *ret_prefix,
 			       size_t size)
 {
@@ -164,7 +166,7 @@ static bool has_unknown_prefix(struct fw_gate *gate, const char *name, char *ret
 	return true;
 }
 
-/* Why a list is not known; NULL: all are. */
+/* Why a list is not known. NULL: all lists are known. */
 static const fw_error *fault_of_list(const struct fw_gate *gate, int kind)
 {
 	for (size_t i = 0; i < gate->count; i++)
@@ -185,7 +187,7 @@ static fw_error *not_found(struct fw_gate *gate, const fw_call *call, int kind,
 		return fw_raise_upstream_unknown(prefix);
 	if (!fault && kind == FW_LISTING_RESOURCES)
 		fault = fault_of_list(gate, FW_LISTING_TEMPLATES);
-	/* An upstream that does not list what it has may have it. */
+	/* The name may belong to the upstream whose list could not be fetched. */
 	if (fault)
 		return fw_upstream_copy_error(fault);
 	switch (call->request.kind) {
@@ -195,8 +197,8 @@ static fw_error *not_found(struct fw_gate *gate, const fw_call *call, int kind,
 	}
 }
 
-/* A list that says which tools may be called is not known, or has changed: nothing is called
- * before it was read. */
+/* The operator restricts which tools may be called, so the list must be up to date before
+ * the first call. */
 static bool needs_own_list(const struct fw_upstream *upstream, int kind)
 {
 	const struct fw_gate_entry *entry = upstream->entry;
@@ -258,7 +260,7 @@ const char *fw_gate_upstream_of(struct fw_gate *gate, const char *tool)
 	return upstream ? upstream->entry->target.name : NULL;
 }
 
-/* ---- the hello -------------------------------------------------------------------- */
+/* ---- the reply to a handshake ----------------------------------------------------- */
 
 struct abilities {
 	bool tools;
@@ -316,11 +318,12 @@ static const char *put_capabilities(struct fw_gate *gate, const struct abilities
 	put_ability(out, all->completions, COMPLETIONS);
 	put_ability(out, all->logging, LOGGING);
 	FW_BUF(out, "}");
-	/* A client never asks for what is not offered, but can bear that a list is empty. */
+	/* Out of memory: offer everything. A client never asks for what is not offered,
+	 * but an empty list does no harm. */
 	return out->state == FW_BUF_OK ? out->text : everything;
 }
 
-/* A single upstream is shown under its own name. */
+/* With a single upstream, the gateway presents itself under that upstream's name. */
 static void put_identity(struct fw_gate *gate)
 {
 	struct fw_scan_member members[] = { { .name = "serverInfo" },
@@ -352,7 +355,7 @@ void fw_gate_write_hello(struct fw_gate *gate)
 		is_known &= fw_remote_hello(gate->upstreams[i].remote).p != NULL;
 		add_abilities(&gate->upstreams[i], &all);
 	}
-	/* Nothing is known of an upstream that has not started: it may offer anything. */
+	/* An upstream that has not started yet may offer anything. */
 	if (!is_known)
 		all = (struct abilities){ true, true, true, true, true };
 	put_identity(gate);

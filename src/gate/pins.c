@@ -1,8 +1,8 @@
 /*
  * pins.c - see pins.h.
  *
- * Pins are a list, searched from its start: tools are listed rarely. A file is written to
- * a temporary name and renamed, so that it is never half written.
+ * Pins are in a linked list with linear search, because tools are listed rarely. A file
+ * is written to a temporary name and renamed, so that it is never half written.
  */
 #include "gate/pins.h"
 
@@ -41,7 +41,7 @@ struct fw_pins {
 	char *file; /* NULL: none */
 	struct pin *first;
 	size_t count;
-	bool is_changed; /* since it was written */
+	bool is_changed; /* changed since the file was written */
 };
 
 static struct pin *find(const struct fw_pins *pins, const char *upstream, const char *tool)
@@ -61,7 +61,7 @@ static void pin_free(struct pin *pin)
 	fw__release(pin);
 }
 
-/* False: no memory, or too many. */
+/* False: no memory, or too many pins. */
 static bool add(struct fw_pins *pins, const char *upstream, const char *tool, const char *hash)
 {
 	struct pin *pin = pins->count < PINS_MOST ? fw__allocate(sizeof *pin) : NULL;
@@ -160,7 +160,7 @@ static void put_pins(const struct fw_pins *pins, struct fw_buf *out)
 {
 	FW_BUF(out, "{");
 	for (const struct pin *at = pins->first; at; at = at->next) {
-		/* The first pin of each upstream writes all of them. */
+		/* The first pin of an upstream writes all pins of that upstream. */
 		const struct pin *pin = find(pins, at->upstream, NULL);
 
 		if (pin != at)
@@ -211,7 +211,7 @@ static void save(struct fw_pins *pins)
 	fw_buf_clear(&out);
 }
 
-/* ---- its life ------------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------------ */
 
 fw_error *fw_pins_new(const char *file, struct fw_pins **ret_pins)
 {

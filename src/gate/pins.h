@@ -1,5 +1,5 @@
 /*
- * pins.h - whether the tools of upstreams are still those that they were.
+ * pins.h - detects when an upstream changes the definition of a tool.
  *
  * The definition of a tool is text that a model reads and trusts. A server that changes
  * it after it was approved can give new instructions ("rug pull"), so each definition is
@@ -22,17 +22,18 @@ struct fw_gate;
 struct fw_pins;
 struct fw_upstream;
 
-/* `file` NULL: changes are only noticed. Raises upstream.config_invalid and errors of the
- * file; a file that does not exist is created with the first list. */
+/* With `file` NULL, changes are only logged and counted. A file that does not exist is
+ * created with the first list. Raises upstream.config_invalid and the errors of reading a
+ * file. */
 fw_error *fw_pins_new(const char *file, struct fw_pins **ret_pins);
 /* NULL is a no-op. */
 void fw_pins_free(struct fw_pins *pins);
 
-/* Looks at one tool of a list: `item` is its definition. False: it is refused. */
+/* Checks one tool of a list; `item` is its definition. False: it is refused. */
 bool fw_pins_check(struct fw_upstream *upstream, const char *tool, struct fw_slice item);
-/* Does the file have pins of this upstream? Then new tools of it are refused too. */
+/* True: the file has pins for this upstream, so its new tools are refused, too. */
 bool fw_pins_has(const struct fw_pins *pins, const char *upstream);
-/* The list of the upstream is complete: new pins are written to the file. */
+/* Called when the list of the upstream is complete: writes new pins to the file. */
 void fw_pins_listed(struct fw_upstream *upstream);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * question.c - see question.h.
  *
- * The deadline of a call does not run while a person thinks: a question has the time that
- * a requestState is valid, and the rest of the call's time counts from the answer.
+ * The deadline of a call is paused while a person answers. A question may take as long as
+ * a requestState is valid, and the rest of the call's time runs from the answer.
  */
 #include "gate/question.h"
 
@@ -186,7 +186,7 @@ void fw_question_clear(struct fw_job *job)
 
 /* ---- a legacy upstream asks ------------------------------------------------------------ */
 
-/* The client cannot tell its calls apart by the question, so neither needs the gateway. */
+/* If both calls are of one client, it does not matter which of them the question belongs to. */
 static bool is_same_client(const fw_call *one, const fw_call *other)
 {
 	if (one->session || other->session)
@@ -205,7 +205,7 @@ bool fw_question_is_certain(const struct fw_upstream *upstream, const struct fw_
 	return true;
 }
 
-/* NULL: the client of the job can be asked. */
+/* Why the client of the job cannot be asked. NULL: it can be. */
 static const char *obstacle(const struct fw_upstream *upstream, uint64_t key,
 			    const struct fw_job *job, const struct fw_scan *message)
 {
@@ -242,8 +242,8 @@ static void put_question(struct fw_job *job, const struct fw_scan *message, cons
 	(void)fw_call_ask(job->call, key, method, params);
 }
 
-/* The call ends with the question, and the job waits for the next. False: there is no
- * memory, or too many wait. */
+/* The modern client's call ends with the question, and the job waits for its next call.
+ * False: no memory, or too many jobs wait. */
 static bool ask_modern(struct fw_job *job, const struct fw_scan *message, const char *params)
 {
 	fw_call *call = job->call;
@@ -311,8 +311,8 @@ static bool ask_now(struct fw_gate *gate, struct fw_asker *asker)
 		asker);
 }
 
-/* Some servers want to know the roots as soon as they are connected: a client that is still
- * in its handshake is asked after it. */
+/* Some servers ask for the roots as soon as they are connected. If the client is still in
+ * its handshake, it is asked afterwards. */
 static bool ask_session(struct fw_upstream *upstream, const struct fw_scan *message)
 {
 	struct fw_gate *gate = upstream->gate;
@@ -490,7 +490,7 @@ void fw_question_pass(struct fw_job *job, const struct fw_scan *scan)
 	}
 	call->relayed.job = job;
 	job->asked_ms = now_of(job);
-	/* A state without questions is only to be sent back. */
+	/* A requestState without questions is sent back at once. */
 	if (fw_ask_is_open(call))
 		fw_relay_ask(call);
 	else

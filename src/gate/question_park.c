@@ -1,8 +1,9 @@
 /*
  * question_park.c - calls of a legacy upstream that wait for the answer of a modern client.
  *
- * The client's call has ended with the question. The upstream's is kept, and so is its
- * outcome, until the client calls again with the requestState, or the state expires.
+ * The call between client and gateway has ended with the question. The call between
+ * gateway and upstream continues, and it and its outcome are kept until the client calls
+ * again with the requestState, or the state expires.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 #include "mcp/request_state.h"
 #include "mcp/server.h"
 
-/* The parked job, among the answers that a requestState holds. */
+/* Key of the parked job among the answers in a requestState. */
 #define JOB_KEY "dev.faultwire/job"
 
 enum { TOKEN_SIZE = 33 };
@@ -35,7 +36,7 @@ struct fw_parking {
 	char token[TOKEN_SIZE];
 	bool is_over;
 	struct fw_buf reply; /* the whole message */
-	fw_error *err;       /* or why there is none */
+	fw_error *err;       /* why there is no reply */
 };
 
 /* ---- parking -------------------------------------------------------------------------- */
@@ -54,7 +55,7 @@ void fw_question__unpark(struct fw_job *job)
 	job->parking = NULL;
 }
 
-/* The client has not come back. */
+/* The client has not come back in time. */
 static void on_expired(uv_timer_t *timer)
 {
 	struct fw_job *job = timer->data;
@@ -72,7 +73,7 @@ static void on_expired(uv_timer_t *timer)
 	fw_job_free(job);
 }
 
-/* Names the job among the answers of its call, which the requestState holds. */
+/* Stores the job's key with the answers of its call, which become part of the requestState. */
 static bool name_in_state(const struct fw_job *job)
 {
 	char json[TOKEN_SIZE + 16];
@@ -160,7 +161,7 @@ static struct fw_job *find_parked(const struct fw_gate *gate, const char *answer
 	return at ? at->job : NULL;
 }
 
-/* The outcome came while the client was away. */
+/* Delivers an outcome that came while the client was away. */
 static void deliver(struct fw_job *job)
 {
 	struct fw_parking *parking = job->parking;
@@ -184,7 +185,7 @@ static void deliver(struct fw_job *job)
 	fw_buf_clear(&text);
 }
 
-/* The new call takes the place of the one that was asked. */
+/* The new call replaces the one that ended with the question. */
 static void rejoin(struct fw_job *fresh, struct fw_job *job)
 {
 	fw_call *call = fresh->call;
@@ -223,7 +224,7 @@ bool fw_question_continue(struct fw_job *job)
 				   : fw_raise_protocol_state_tampered();
 	answer = err ? NULL : fw_ask_answered(call, JOB_KEY);
 	if (!answer) {
-		/* Not ours: the upstream's own, if it is a modern one. */
+		/* We did not make this state. It may be that of a modern upstream. */
 		fw_error_free(err);
 		fw_ask_clear(call);
 		job->has_state = true;

@@ -1,9 +1,9 @@
 /*
  * repair.c - see repair.h.
  *
- * Items are copied member by member; the copy is used only if something was changed, so
- * that a valid list passes as bytes. Schemas are not searched for nulls, which can be meant
- * there (`"default": null`).
+ * Items are copied member by member. The copy is used only if something was changed, so
+ * that a valid list passes byte for byte. Nulls inside schemas are kept, because they can
+ * be intended there (`"default": null`).
  */
 #include "gate/repair.h"
 
@@ -20,7 +20,7 @@ enum { NAME_BYTES = 256, CURSOR_BYTES = 4096 };
 /* A copy, and what was changed in it. */
 struct copy {
 	struct fw_buf *out;
-	const char *change; /* the last; NULL: nothing */
+	const char *change; /* the last change; NULL: none */
 };
 
 static const struct {
@@ -53,7 +53,7 @@ static void put_value(struct copy *copy, struct fw_slice value)
 	fw_buf_put(copy->out, value.p, value.n);
 }
 
-/* An object without the members that are null. */
+/* Copies an object without the members that are null. */
 static void put_object(struct copy *copy, struct fw_slice object)
 {
 	struct fw_slice key, value;
@@ -100,7 +100,7 @@ static bool has_object(struct fw_slice types)
 	return false;
 }
 
-/* Arguments are always an object, so a schema that does not say so can only mean it. */
+/* Arguments are always an object, so a missing `type` can only mean "object". */
 static bool put_input(struct copy *copy, struct fw_slice schema)
 {
 	struct fw_scan_member type = { .name = "type" };
@@ -218,7 +218,7 @@ enum fw_repair fw_repair_item(struct fw_upstream *upstream, enum fw_listing_kind
 		return leave_out(upstream, kind, "", "it has no name");
 	(void)fw_slice_text(id.value, name, sizeof name);
 	if (kind == FW_LISTING_TOOLS) {
-		/* That logs its reason. */
+		/* fw_upstream_learns() logs the reason. */
 		if (!fw_upstream_learns(upstream, name, item))
 			return FW_REPAIR_LEFT_OUT;
 		has_output = fw_definitions_has_output(

@@ -1,9 +1,10 @@
 /*
- * repair.h - lists of upstreams, as strict clients accept them.
+ * repair.h - corrects lists of upstreams, so that strict clients accept them.
  *
- * The official clients reject a list because of one item: a tool without a schema, or a member
- * that is null instead of absent, and the client has no tools at all. Mistakes that have one
- * meaning are corrected; an item that cannot be corrected is left out. Both are logged.
+ * The official clients reject a whole list if one item is invalid, such as a tool without
+ * a schema, or a member that is null instead of absent; the client then has no tools at
+ * all. Unambiguous mistakes are corrected, and an item that cannot be corrected is left
+ * out. Both are logged.
  */
 #ifndef FW_GATE_REPAIR_H
 #define FW_GATE_REPAIR_H
@@ -19,17 +20,17 @@ enum fw_repair {
 	FW_REPAIR_LEFT_OUT
 };
 
-/* One item of a list. A tool's definition is learnt, too. */
+/* Corrects one item of a list. A tool's definition is also learnt. */
 enum fw_repair fw_repair_item(struct fw_upstream *upstream, enum fw_listing_kind kind,
 			      struct fw_slice item, struct fw_buf *out);
-/* A result that is a list; `cursor` is the page that was asked for. False: it is valid as it
- * is; true: `out` has the corrected one, if its state is FW_BUF_OK. */
+/* Corrects a result that is a list; `cursor` is the page that was requested. False: it is
+ * valid. True: `out` has the corrected list, if its state is FW_BUF_OK. */
 bool fw_repair_list(struct fw_upstream *upstream, enum fw_listing_kind kind,
 		    struct fw_slice result, struct fw_text cursor, struct fw_buf *out);
 /* Raises upstream.invalid_reply for a result that has no list. */
 fw_error *fw_repair_check(const struct fw_upstream *upstream, enum fw_listing_kind kind,
 			  struct fw_slice result);
-/* Does the page after this one begin with the same cursor again? Then it is the last. */
+/* True: the cursor of the next page is that of this page, so this page is the last. */
 bool fw_repair_is_same(struct fw_slice next, struct fw_text cursor);
 
 #endif

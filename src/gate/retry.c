@@ -1,11 +1,11 @@
 /*
- * retry.c - whether a failed call is sent again, and when.
+ * retry.c - decides whether a failed call is sent again, and when.
  *
- * Safe are: a call that was not sent; a method that only reads; a tool whose annotations
- * say that it may be repeated, if the operator trusts them. Everything else may have had
- * its effect, and repeating it is the caller's decision. Waits have full jitter, respect
- * Retry-After up to a limit and the deadline of the call, and a budget keeps an outage from doubling
- * the load: each call earns a tenth of a retry.
+ * It is safe to repeat a call that was not sent, a method that only reads, and a tool
+ * whose annotations say so if the operator trusts them. Any other call may have had its
+ * effect, so repeating it is the caller's decision. Delays have full jitter, and respect
+ * Retry-After (up to a limit) and the deadline of the call. A budget prevents retries
+ * from doubling the load during an outage: each call earns a tenth of a retry.
  */
 #include <string.h>
 
@@ -60,7 +60,7 @@ static void on_timer(uv_timer_t *timer)
 	fw_job_start(job);
 }
 
-/* A random number from 0 to below 1; it only spreads waits. */
+/* A random number in [0, 1). It only spreads delays, so it need not be unpredictable. */
 static double random_part(const struct fw_job *job)
 {
 	uint64_t mixed =
@@ -69,7 +69,7 @@ static double random_part(const struct fw_job *job)
 	return (double)(mixed >> 11) / 9007199254740992.0;
 }
 
-/* False: the upstream asks for a wait that is left to the client, which may have better to do. */
+/* False: the upstream asks for such a long delay that the client should decide. */
 static bool find_delay(const struct fw_job *job, const fw_error *err, uint64_t *ret_ms)
 {
 	double asked = fw_error_retry_after(err);

@@ -1,6 +1,6 @@
 /*
- * status.c - the state of upstreams for /metrics and /readyz. The labels are the names of
- * the configuration, of which there are at most FW_GATE_UPSTREAMS.
+ * status.c - the state of upstreams for /metrics and /readyz. The labels are the
+ * upstreams' names in the configuration, so there are at most FW_GATE_UPSTREAMS of them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* ---- metrics --------------------------------------------------------------------------- */
 
-/* The upstream with this index, among `kinds` numbers of each. */
+/* Finds the upstream of a sample, if there are `kinds` samples per upstream. */
 static bool find(const struct fw_gate *gate, size_t index, size_t kinds,
 		 struct fw_gate_status *ret_status, const char *ret_labels[2])
 {
@@ -71,7 +71,7 @@ static const char *const breaker_names[] = { "closed", "open", "half_open" };
 static const char *const outcome_names[FW_GATE_OUTCOMES] = { "ok", "failed", "broken",
 							     "refused" };
 
-/* An index of breaker_names. */
+/* The state of the breaker, as an index into breaker_names. */
 static size_t breaker_of(const struct fw_gate_status *status)
 {
 	return !status->is_suspended ? 0 : status->is_tried ? 2 : 1;
@@ -214,7 +214,7 @@ static bool has_any(const struct fw_gate *gate)
 	return false;
 }
 
-/* Anybody may read the page, so it names the code, and no command or address. */
+/* The page is public, so it has the error code, but no command or address. */
 static bool check_upstream(void *ctx, char *text, size_t size)
 {
 	const struct fw_upstream *upstream = ctx;

@@ -1,9 +1,10 @@
 /*
- * subscribe.c - changes that upstreams announce by request: a modern one keeps a request
- * open for them (subscriptions/listen), a legacy one is sent resources/subscribe.
+ * subscribe.c - subscribes to changes of upstreams. A modern upstream announces them as
+ * long as a request is open (subscriptions/listen), a legacy one after
+ * resources/subscribe.
  *
- * The request of a modern upstream names all resources that some client wants to know of,
- * so it is made again when that changes.
+ * The request to a modern upstream names all resources that some client has subscribed
+ * to, so it is replaced when that set changes.
  */
 #include <string.h>
 
@@ -30,13 +31,13 @@ static void on_stream_end(void *ctx, const struct fw_remote_reply *reply, fw_err
 	fw_error_free(err);
 }
 
-/* Calls `use` for each resource that a client wants to know of; one may come twice. */
+/* Calls `use` for each resource that a client has subscribed to. A resource may come twice. */
 static void each_uri(struct fw_upstream *upstream,
 		     void (*use)(struct fw_upstream *upstream, const char *uri))
 {
 	const fw_server *server = upstream->gate->relay.server;
 
-	/* With a second connection, legacy clients subscribe by that one. */
+	/* If there is a second connection, legacy clients subscribe over it. */
 	bool is_split = upstream->legacy && !upstream->is_modern_only;
 
 	for (const struct fw_session *session = is_split ? NULL : server->sessions.first;
@@ -99,7 +100,8 @@ void fw_upstream_listen(struct fw_upstream *upstream)
 {
 	if (fw_remote_state(upstream->remote) != FW_REMOTE_READY)
 		return;
-	/* An upstream that does not have a resource refuses it, which does no harm. */
+	/* A legacy upstream is asked for every resource. It refuses those that it does
+	 * not have, which does no harm. */
 	if (fw_remote_is_modern(upstream->remote))
 		open_stream(upstream);
 	else
@@ -109,7 +111,7 @@ void fw_upstream_listen(struct fw_upstream *upstream)
 void fw_upstream_listen_to(struct fw_upstream *upstream, bool is_legacy, char *const *uris,
 			   size_t count)
 {
-	/* With a second connection, legacy clients subscribe by that one. */
+	/* If there is a second connection, legacy clients subscribe over it. */
 	if (is_legacy && upstream->legacy && !upstream->is_modern_only)
 		upstream = upstream->legacy;
 	if (fw_remote_state(upstream->remote) != FW_REMOTE_READY)

@@ -1,11 +1,11 @@
 /*
- * upstream.c - the connection to one upstream: made when it is needed, and made again
- * after it has ended.
+ * upstream.c - the connection to one upstream. It is made when it is first needed, and
+ * again after it has ended.
  *
- * A restart after a crash is immediate, because most crashes are of one call. If the
- * start itself fails, the next attempt waits, longer each time; calls wait with it as
- * long as the wait is short, and are refused after that. A breaker refuses calls to an
- * upstream that starts but answers nothing.
+ * After a crash, the upstream is restarted at once, because most crashes are caused by
+ * one call. If the start itself fails, the next attempt is delayed, longer each time.
+ * Calls wait for it while the delay is short, and are refused after that. A breaker
+ * refuses calls to an upstream that starts but does not answer.
  */
 #include <stdio.h>
 #include <string.h>
@@ -74,18 +74,18 @@ static void ignore_reply(void *ctx, const struct fw_remote_reply *reply, fw_erro
 	fw_error_free(err);
 }
 
-/* Lists of an upstream have changed, or may have. */
+/* Called when lists of an upstream have changed, or may have. */
 static void announce(struct fw_upstream *upstream, enum fw_change change,
 		     enum fw_listing_kind kind)
 {
-	/* Lists are kept with the first connection. */
+	/* Lists are stored with the first connection. */
 	fw_listing_outdate(fw_upstream_owner(upstream), kind);
 	if (kind == FW_LISTING_RESOURCES)
 		fw_listing_outdate(fw_upstream_owner(upstream), FW_LISTING_TEMPLATES);
 	fw_listen_announce(upstream->gate->relay.server, change, NULL);
 }
 
-/* The session is new: what clients had set in the last one is set again. */
+/* Sets again what clients had set in the previous session. */
 static void restore(struct fw_upstream *upstream)
 {
 	if (upstream->log_level >= 0)
@@ -163,7 +163,7 @@ static void on_down(void *ctx, fw_error *err)
 	}
 	fw_error_free(upstream->fault);
 	upstream->fault = err;
-	/* The next process may be another version of the program. */
+	/* The next process may run another version of the program. */
 	for (int kind = 0; kind < FW_LISTING_KINDS; kind++)
 		fw_listing_outdate(fw_upstream_owner(upstream), (enum fw_listing_kind)kind);
 	log_event(upstream, FW_LOG_WARNING,
@@ -188,8 +188,8 @@ static void on_down(void *ctx, fw_error *err)
 	settle(upstream);
 }
 
-/* A log message, for example, may quote what a client has sent, so it reaches that client or
- * none. */
+/* Passes on a notification. It may quote what a client has sent (a log message, for
+ * example), so only that client may get it. */
 static void pass_on(struct fw_upstream *upstream, uint64_t key, const char *method,
 		    struct fw_slice params)
 {
@@ -200,7 +200,7 @@ static void pass_on(struct fw_upstream *upstream, uint64_t key, const char *meth
 			  (job && job->call ? fw_question_is_certain(upstream, job)
 					    : session && !session->next);
 
-	/* A parked call has nobody to hear of it. */
+	/* A parked call has no client at the moment. */
 	if (is_certain && (!job || job->call))
 		fw_relay_notify(relay, job ? job->call : NULL, method, params);
 	else
@@ -432,7 +432,7 @@ static bool ends_connection(const fw_error *err)
 	       code == FW_UPSTREAM_CANNOT_START;
 }
 
-/* Failures of the upstream as a whole, in contrast to an answer that is a failure. */
+/* True: the upstream itself has failed. False: it has answered, with a failure. */
 static bool is_outage(const fw_error *err)
 {
 	switch (fw_error_code(err)) {
@@ -458,7 +458,7 @@ void fw_upstream_judge(struct fw_upstream *upstream, const struct fw_job *job,
 		fw_breaker_worked(&upstream->breaker);
 		return;
 	}
-	/* The end of one process fails many calls, and is one failure. */
+	/* If one process ends, many calls fail, but it counts as one failure. */
 	if (entry->target.argv && ends_connection(err)) {
 		uint64_t connects = fw_remote_counts(upstream->remote)->connects;
 

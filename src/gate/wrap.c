@@ -1,9 +1,9 @@
 /*
  * wrap.c - see wrap.h.
  *
- * The file is edited as text, because a parser that writes it again would lose comments
- * and layout. It is read as JSON first, so the walk only has to find where values begin
- * and end.
+ * The file is edited as text, because parsing and writing it would lose comments and
+ * layout. It is parsed as JSON first, so the walk over the text only has to find where
+ * values begin and end.
  */
 #include "gate/wrap.h"
 
@@ -54,7 +54,7 @@ static fw_error *check_json(const char *text, size_t len, const char *where)
 			 : fw_raise_upstream_config_invalid(where, "it is not a JSON object");
 }
 
-/* `project` is absent for a server of the whole file. */
+/* `project` is absent for a server that is not in a project. */
 static fw_error *edit_server(struct wrapping *wrapping, struct fw_slice project,
 			     struct fw_slice name, struct fw_slice entry)
 {
@@ -101,7 +101,7 @@ static fw_error *edit_servers(struct wrapping *wrapping, struct fw_slice project
 	return NULL;
 }
 
-/* Claude Code has all projects of a user in one file. */
+/* Claude Code keeps all projects of a user in one file. */
 static fw_error *edit_projects(struct wrapping *wrapping, struct fw_slice projects)
 {
 	struct fw_wrap_walk walk = fw_wrap_inside(projects);
@@ -119,7 +119,7 @@ static fw_error *edit_projects(struct wrapping *wrapping, struct fw_slice projec
 	return NULL;
 }
 
-/* VS Code can have servers in its settings. */
+/* VS Code can also have servers in its settings. */
 static fw_error *edit_settings(struct wrapping *wrapping, struct fw_slice settings)
 {
 	static const struct fw_slice none = { NULL, 0 };
@@ -166,7 +166,7 @@ fw_error *fw_wrap(const char *text, size_t len, const char *where, const char *p
 	size_t json_len = len;
 	struct fw_wrap_walk walk;
 
-	/* The mark itself is copied. */
+	/* The byte order mark is copied, but is not part of the JSON. */
 	fw_utf8_skip_mark(&json, &json_len);
 	FW_TRY(check_json(json, json_len, where));
 	walk = (struct fw_wrap_walk){ json, json + json_len };

@@ -1,14 +1,15 @@
 /*
  * wrap_entry.c - see wrap_entry.h.
  *
- * The arguments that a server had stay as they were, behind those of the gateway:
+ * The original arguments stay unchanged, after those of the gateway:
  *
  *     "command": "npx", "args": ["-y", "server"]
  *     "command": "/usr/bin/faultwire",
  *       "args": ["gate", "--wrapped", "args", "--name", "x", "--", "npx", "-y", "server"]
  *
- * A remote server becomes a program. Its headers become the environment of the gateway by
- * renaming the member: arguments are visible to every user of the machine.
+ * A remote server becomes a program. Its `headers` member is renamed to `env`, so that
+ * header values reach the gateway through its environment: arguments would be visible to
+ * every user of the machine.
  *
  *     "type": "http", "url": "https://h/mcp", "headers": {"X-Team": "blue"}
  *     "type": "stdio", "command": "/usr/bin/faultwire",
@@ -16,7 +17,7 @@
  *                "--header-env", "X-Team", "--url", "https://h/mcp"],
  *       "env": {"X-Team": "blue"}
  *
- * Undoing cuts out what was put in.
+ * Undoing removes what was inserted.
  */
 #include "gate/wrap_entry.h"
 
@@ -30,7 +31,7 @@ void fw_wrap_copy_up_to(struct fw_wrap_edit *edit, const char *at)
 	edit->done = at;
 }
 
-/* Copies what is before a part of the text, and leaves that part out. */
+/* Copies the text before a part, and skips that part. */
 static void cut(struct fw_wrap_edit *edit, struct fw_slice part)
 {
 	fw_wrap_copy_up_to(edit, part.p);
@@ -59,7 +60,7 @@ static struct pair find(struct fw_slice entry, const char *name)
 	return (struct pair){ { NULL, 0 }, { NULL, 0 } };
 }
 
-/* Windsurf has a name of its own. */
+/* Windsurf uses another name for this member. */
 static struct pair find_url(struct fw_slice entry)
 {
 	struct pair url = find(entry, "url");
@@ -142,7 +143,7 @@ bool fw_wrap_entry_is_gated(struct fw_slice entry)
 
 /* ---- wrapping -------------------------------------------------------------------------- */
 
-/* The option with each name of an object. */
+/* Writes the option once per member name of an object. */
 static void put_names(struct fw_buf *out, const char *option, struct fw_slice object)
 {
 	struct fw_wrap_walk walk = fw_wrap_inside(object);
@@ -165,12 +166,12 @@ static void put_arguments(struct fw_buf *out, struct fw_slice name, struct fw_sl
 	FW_BUF(out, ", \"--name\", ");
 	put(out, name);
 	FW_BUF(out, ", ");
-	/* Variables that the entry sets are passed on by name. */
+	/* The gateway passes on the variables that the entry sets. */
 	put_names(out, "--env", env);
 	FW_BUF(out, "\"--\", ");
 	put(out, command);
 	if (args.p) {
-		/* An empty list may have blanks in it. */
+		/* Not just "[]": an empty list may contain blanks. */
 		if (is_filled(args))
 			FW_BUF(out, ", ");
 		fw_buf_put(out, args.p + 1, args.n - 2);
@@ -200,7 +201,7 @@ static void wrap_program(struct fw_wrap_edit *edit, struct fw_slice name, struct
 	put_arguments(edit->out, name, command, args, env);
 }
 
-/* Why a remote server cannot be wrapped; NULL: it can be. */
+/* Why a remote server cannot be wrapped. NULL: it can be. */
 static const char *url_obstacle(struct fw_slice entry)
 {
 	static const char *const types[] = { "http", "streamable-http", "streamableHttp",
@@ -215,7 +216,7 @@ static const char *url_obstacle(struct fw_slice entry)
 		return "left unchanged: the gateway does not support the transport that is "
 		       "its type";
 	(void)fw_slice_text(find_url(entry).value, url, sizeof url);
-	/* A client may put a variable in. */
+	/* Some clients expand a variable here. */
 	if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0 &&
 	    url[0] != '$')
 		return "left unchanged: its URL does not begin with http:// or https://";
@@ -232,7 +233,8 @@ static void put_url_arguments(struct fw_buf *out, struct fw_slice name, struct f
 	struct pair url = find_url(entry);
 
 	FW_BUF(out, "[\"gate\", \"--wrapped\", ");
-	/* The name of the member, and the type if there was one: "url http". */
+	/* The name of the member that has the URL, and the original type if there was
+	 * one: "url http". */
 	fw_buf_put(out, url.key.p, url.key.n - 1);
 	if (type.p) {
 		FW_BUF(out, " ");
@@ -303,7 +305,7 @@ const char *fw_wrap_entry(struct fw_wrap_edit *edit, struct fw_slice name,
 struct wrapped {
 	struct fw_slice how;    /* what follows "--wrapped" */
 	struct fw_slice target; /* the command or the URL */
-	const char *rest;       /* behind it */
+	const char *rest;       /* the text after it */
 	bool is_url;
 	bool has_headers;
 };
@@ -343,7 +345,7 @@ static bool read_wrapped(struct fw_slice args, struct wrapped *ret_wrapped)
 	return false;
 }
 
-/* Whether nothing but a comma is between the command and the arguments. */
+/* True: there is only a comma between the command and the arguments. */
 static bool is_adjacent(struct pair command, struct pair args)
 {
 	struct fw_wrap_walk walk = { command.value.p + command.value.n, args.key.p };
@@ -355,7 +357,7 @@ static bool is_adjacent(struct pair command, struct pair args)
 	return walk.at == walk.end;
 }
 
-/* The list that the server had. */
+/* Writes the server's original arguments. */
 static void put_restored(struct fw_buf *out, struct fw_slice args,
 			 const struct wrapped *wrapped)
 {
@@ -381,7 +383,8 @@ static void undo_program(struct fw_wrap_edit *edit, struct pair command, struct 
 	if (is_first)
 		return;
 	if (fw_slice_equals(wrapped->how, "none") && is_adjacent(command, args)) {
-		edit->done = args.value.p + args.value.n; /* the member was put in */
+		edit->done =
+			args.value.p + args.value.n; /* wrapping had added the member `args` */
 		return;
 	}
 	cut(edit, args.value);

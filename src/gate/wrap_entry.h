@@ -12,23 +12,23 @@
 #include "base/buf.h"
 #include "rpc/scan.h"
 
-/* A text that is copied with changes. */
+/* The output, and how far the text has been copied to it. */
 struct fw_wrap_edit {
 	struct fw_buf *out;
-	const char *done; /* up to here the text was copied */
+	const char *done; /* the text before this was copied */
 	const char *program;
 };
 
-/* Copies what is before `at`. */
+/* Copies the text up to `at`. */
 void fw_wrap_copy_up_to(struct fw_wrap_edit *edit, const char *at);
 
-/* What is wrong with an entry, as "args must be an array of strings"; NULL: nothing. */
+/* What is wrong with an entry, such as "args must be an array of strings". NULL: nothing. */
 const char *fw_wrap_entry_fault(struct fw_slice entry);
-/* Whether it starts the gateway, by us or by hand. */
+/* True: it starts the gateway, whether fw_wrap() or a person wrote that. */
 bool fw_wrap_entry_is_gated(struct fw_slice entry);
 
-/* Both return what was done, or why nothing was; fw_wrap_entry_undo() returns NULL for an
- * entry that was not wrapped. `name` is that of the server. */
+/* Both return what was done, or why the entry was left unchanged. fw_wrap_entry_undo()
+ * returns NULL for an entry that was not wrapped. `name` is the server's name. */
 const char *fw_wrap_entry(struct fw_wrap_edit *edit, struct fw_slice name,
 			  struct fw_slice entry);
 const char *fw_wrap_entry_undo(struct fw_wrap_edit *edit, struct fw_slice entry);

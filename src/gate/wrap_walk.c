@@ -35,7 +35,7 @@ static void skip_string(struct fw_wrap_walk *walk)
 		walk->at++;
 }
 
-/* Brackets match, because the text was read as JSON. */
+/* Brackets match, because the text was parsed as JSON before. */
 struct fw_slice fw_wrap_skip_value(struct fw_wrap_walk *walk)
 {
 	size_t depth = 0;

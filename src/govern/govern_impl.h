@@ -1,7 +1,7 @@
 /*
- * govern_impl.h - what the files of the authority share.
+ * govern_impl.h - declarations that the files of the authority share.
  *
- *   govern.c           its life, and how it notices changes
+ *   govern.c           its lifecycle, and how it detects changes
  *   govern_identify.c  identifies callers by their tokens
  *   govern_oauth.c     the OAuth issuer, and the metadata of this server
  *   govern_health.c    whether its store is unavailable, for operators

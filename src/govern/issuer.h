@@ -49,7 +49,7 @@ FW_NODISCARD fw_error *fw_issuer_new(const struct fw_issuer_options *options,
 /* Before the loop is closed. NULL is a no-op. */
 void fw_issuer_free(struct fw_issuer *issuer);
 
-/* From time to time: looks whether the keys are to be read again. */
+/* Called from time to time: checks whether the keys must be read again. */
 void fw_issuer_look(struct fw_issuer *issuer);
 /* Scopes mean something else now: forgets verified tokens. NULL is a no-op. */
 void fw_issuer_forget(struct fw_issuer *issuer);

@@ -1,6 +1,6 @@
 /*
- * child_impl.h - the inside of a child: child.c has its life and its standard error,
- * child_pipe.c the lines that it is sent and that it writes.
+ * child_impl.h - the internals of a child: child.c has its lifecycle and its standard
+ * error, child_pipe.c the lines that are sent to it and that it writes.
  */
 #ifndef FW_IO_CHILD_IMPL_H
 #define FW_IO_CHILD_IMPL_H

@@ -1,5 +1,5 @@
 /*
- * fetch_impl.h - the inside of the HTTP client: fetch.c has requests, fetch_fault.c
+ * fetch_impl.h - the internals of the HTTP client. fetch.c has requests, fetch_fault.c
  * certificates and proxies.
  */
 #ifndef FW_IO_FETCH_IMPL_H

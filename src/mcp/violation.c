@@ -98,7 +98,7 @@ static void put_pattern(const char *pattern, char *words, size_t size)
 		(void)snprintf(words, size, "text that matches %s", pattern);
 }
 
-/* How a keyword's text begins, and what is said instead, before and after the rest. */
+/* How a keyword's text begins, and the words to use instead, before and after the rest. */
 static const struct phrase {
 	const char *keyword;
 	const char *start;

@@ -2,9 +2,9 @@
  * forkserver.h - the process that forks the workers of a pool (the "fork server").
  *
  * The server has threads and handles untrusted data, so it does not fork workers itself.
- * Before its first call it forks the fork server: a copy with one thread, which forks workers
- * on request, waits for their death and reports it. It ends when the server closes its
- * end of the control socket.
+ * Before its first call it forks the fork server, a copy of itself with one thread. The
+ * fork server forks workers on request, and waits for them and reports their ends. It
+ * exits when the server closes its end of the control socket.
  */
 #ifndef FW_WORKER_FORKSERVER_H
 #define FW_WORKER_FORKSERVER_H
@@ -49,7 +49,7 @@ struct fw_worker_forkserver {
 	bool is_kept; /* forked by the keeper, so not our child */
 };
 
-/* What a fork server has to know about its pool. */
+/* The facts about a pool that its fork server needs. */
 struct fw_worker_forkserver_setup {
 	const struct fw_worker_pages *pages;
 	const fw_workers_options *options;
@@ -63,13 +63,13 @@ struct fw_worker_forkserver_setup {
 FW_NODISCARD fw_error *fw_worker_forkserver_start(
 	struct fw_worker_forkserver *forkserver,
 	const struct fw_worker_forkserver_setup *setup);
-/* Sends an order. False: it could not be sent. `socket` and `output` are -1 or stay the
- * caller's. */
+/* Sends an order. `socket` and `output` may be -1, and the caller still owns them. False:
+ * it could not be sent. */
 bool fw_worker_forkserver_order(const struct fw_worker_forkserver *forkserver,
 				const struct fw_worker_order *order, int socket, int output);
-/* Ends the fork server with all workers and their descendants, and waits for that. */
+/* Ends the fork server and all workers with their descendants, and waits for that. */
 void fw_worker_forkserver_end(struct fw_worker_forkserver *forkserver);
-/* Waits for a child process that was asked to end; after one second it is killed. */
+/* Waits for a child process that was asked to exit, and kills it after one second. */
 void fw_worker_forkserver_await_end(pid_t pid);
 
 /* ---- forkserver_process.c: in the forked process ---- */

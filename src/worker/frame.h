@@ -1,8 +1,8 @@
 /*
  * frame.h - the messages between the server and a worker, as bytes on a socket.
  *
- * A frame is a header and a list of operations (mcp/op.h). Only the server reads
- * frames that it must not trust: fw_worker_frame_next() checks every byte.
+ * A frame is a header and a list of operations (mcp/op.h). The server must not trust the
+ * frames of a worker, so fw_worker_frame_next() checks every byte.
  */
 #ifndef FW_WORKER_FRAME_H
 #define FW_WORKER_FRAME_H
@@ -26,8 +26,7 @@ struct fw_worker_frame {
 	uint64_t run; /* number of the request, repeated by every frame that answers it */
 };
 
-/* The largest frame that a worker may send: a result of the largest size, and room
- * for an error. */
+/* The largest frame that a worker may send: the largest result, and room for an error. */
 size_t fw_worker_frame_bytes_max(const fw_server *server);
 
 /* Empties `out` and writes a frame header, which fw_worker_frame_end() completes. */
@@ -35,8 +34,9 @@ void fw_worker_frame_begin(struct fw_buf *out);
 void fw_worker_frame_put(struct fw_buf *out, const struct fw_op *op);
 void fw_worker_frame_end(struct fw_buf *out, enum fw_worker_frame_kind kind, uint64_t run);
 
-/* Reads one operation after another. False at the end, and at bytes that are not an
- * operation: then `at` is not `end`. Texts are borrowed from the frame. */
+/* Reads one operation after the other. fw_worker_frame_next() returns false at the end,
+ * and also if the next bytes are not an operation; then `at` is not `end`. Texts are
+ * borrowed from the frame. */
 struct fw_worker_frame_reader {
 	const char *at;
 	const char *end;

@@ -1,5 +1,6 @@
 /*
- * keeper.h - the process that forks fork servers for a confined server, which cannot fork.
+ * keeper.h - the process that forks fork servers for a confined server, which cannot fork
+ * itself.
  */
 #ifndef FW_WORKER_KEEPER_H
 #define FW_WORKER_KEEPER_H
@@ -10,10 +11,11 @@ struct fw_worker_keeper {
 	pid_t pid; /* 0: none */
 	int control;
 	uint32_t asked; /* number of the last order */
-	bool is_lost;   /* it has died: no fork server can be made until a restart */
+	bool is_lost;   /* it has died, so no fork server can be forked until a restart */
 };
 
-/* Before the server is confined, while it has one thread. Raises io errors. */
+/* Starts the keeper. Call it before the server is confined, while it has one thread.
+ * Raises io errors. */
 FW_NODISCARD fw_error *fw_worker_keeper_start(struct fw_worker_keeper *keeper,
 					      const struct fw_worker_forkserver_setup *setup);
 /* Has the keeper fork a fork server and waits for that. Raises io errors. */

@@ -1,9 +1,9 @@
 /*
- * output.h - the pipe that a worker's tools write their standard output and error to.
+ * output.h - the pipe for the standard output and standard error of a worker's tools.
  *
- * If the server keeps a log, that text becomes redacted log events: a tool that wrote
- * to the log itself could forge lines of the server. Without a log, workers have the
- * server's standard error.
+ * If the server has a log, this text is logged as redacted events: a tool that could
+ * write to the log directly could forge lines of the server. Without a log, workers
+ * inherit the server's standard error.
  */
 #ifndef FW_WORKER_OUTPUT_H
 #define FW_WORKER_OUTPUT_H
@@ -18,20 +18,20 @@ struct fw_worker_pipe;
 
 struct fw_worker_output {
 	struct fw_worker_pipe *pipe;  /* NULL: none */
-	const struct fw_offer *offer; /* whose call the worker got last */
-	struct fw_buf unlogged;       /* redacted text without its newline yet */
+	const struct fw_offer *offer; /* offer of the worker's last call */
+	struct fw_buf unlogged;       /* redacted text of an unfinished line */
 	struct fw_buf tail;           /* the last bytes that the current call wrote */
 	bool is_tail_cut;
 };
 
 void fw_worker_output_init(struct fw_worker_output *output);
-/* Makes the pipe if there is a log. `ret_write_end` is the caller's; -1: none.
+/* Makes the pipe if there is a log. The caller owns `ret_write_end`; -1: there is none.
  * False: no memory or no descriptors. */
 bool fw_worker_output_open(struct fw_worker *worker, int *ret_write_end);
-/* The text from now on belongs to a call of `offer`. */
+/* Text from now on belongs to a call of `offer`. */
 void fw_worker_output_begin(struct fw_worker *worker, const struct fw_offer *offer);
-/* Reads on after a pause of the rate limit. Returns when to be called again, in loop
- * time; 0: not needed. */
+/* Continues reading after a pause of the rate limit. Returns when to call it again, in
+ * loop time; 0: not needed. */
 uint64_t fw_worker_output_resume(struct fw_worker *worker, uint64_t now_ms);
 /* The worker has died: reads and logs what is left in the pipe. */
 void fw_worker_output_drain(struct fw_worker *worker);

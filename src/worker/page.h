@@ -1,8 +1,8 @@
 /*
  * page.h - memory that the server shares with its workers.
  *
- * Each worker has one page, and unmaps the pages of the others. The server must not
- * trust what is in a page: the worker can write to it at any time.
+ * Each worker has one page, and unmaps the pages of the others. The server must not trust
+ * the contents of a page, because the worker can write to it at any time.
  */
 #ifndef FW_WORKER_PAGE_H
 #define FW_WORKER_PAGE_H
@@ -14,8 +14,8 @@
 #include "worker/crash.h"
 
 struct fw_worker_page {
-	atomic_int cancelled;    /* by the server: the client of the running call is gone */
-	atomic_ullong begun_run; /* by the worker: the run that it began last */
+	atomic_int cancelled;    /* set by the server: the call was cancelled */
+	atomic_ullong begun_run; /* set by the worker: the run that it began last */
 	struct fw_worker_crash crash;
 };
 

@@ -12,7 +12,7 @@
 #include "observe/log/log.h"
 #include "worker/pool.h"
 
-/* After this time the pool looks whether workers above `count` are idle. */
+/* After this time the pool checks whether workers above `count` are idle. */
 enum { SPARE_MS = 1000 };
 
 /* ---- workers ------------------------------------------------------------------------------ */

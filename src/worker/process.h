@@ -1,5 +1,6 @@
 /*
- * process.h - the worker process itself: reads requests, runs handlers, answers.
+ * process.h - the worker process itself: it reads requests, runs handlers and sends
+ * answers.
  */
 #ifndef FW_WORKER_PROCESS_H
 #define FW_WORKER_PROCESS_H

@@ -1,5 +1,5 @@
 /*
- * request.h - a call as a frame, from the server to a worker.
+ * request.h - encodes a call as a frame, from the server to a worker.
  */
 #ifndef FW_WORKER_REQUEST_H
 #define FW_WORKER_REQUEST_H

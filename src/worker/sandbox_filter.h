@@ -1,7 +1,8 @@
 /*
- * sandbox_filter.h - the filters of system calls, as BPF programs.
+ * sandbox_filter.h - the system call filters (seccomp), as BPF programs.
  *
- * Used at build time and by a test; the library uses the generated table of them.
+ * Used only at build time and by a test. The library uses the generated table of
+ * programs.
  */
 #ifndef FW_WORKER_SANDBOX_FILTER_H
 #define FW_WORKER_SANDBOX_FILTER_H
@@ -11,17 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the filter of a process depends on. */
+/* The permissions that the filter of a process depends on. */
 struct fw_sandbox_filter_kind {
 	bool is_server;
 	bool may_connect;
 	bool may_execute;
-	bool may_watch; /* only if it is neither the server nor may connect or execute */
+	bool may_watch; /* only for a worker that may neither connect nor execute */
 };
 
 enum { FW_SANDBOX_FILTERS = 9, FW_SANDBOX_FILTER_WATCH = 8 };
 
-/* The place of a kind in the table. */
+/* The index of a kind in the table. */
 static inline unsigned fw_sandbox_filter_index(const struct fw_sandbox_filter_kind *kind)
 {
 	if (kind->may_watch && !kind->is_server && !kind->may_connect && !kind->may_execute)
@@ -30,7 +31,7 @@ static inline unsigned fw_sandbox_filter_index(const struct fw_sandbox_filter_ki
 	       (kind->may_execute ? 1u : 0u);
 }
 
-/* The kind at a place in the table. */
+/* The kind at an index of the table. */
 static inline struct fw_sandbox_filter_kind fw_sandbox_filter_kind_at(unsigned index)
 {
 	return (struct fw_sandbox_filter_kind){ .is_server = index & 4,
@@ -39,10 +40,11 @@ static inline struct fw_sandbox_filter_kind fw_sandbox_filter_kind_at(unsigned i
 						.may_watch = index == FW_SANDBOX_FILTER_WATCH };
 }
 
-/* By libseccomp: returns the number of instructions, or a negative errno. */
+/* Compiles a filter with libseccomp. Returns the number of instructions, or a negative
+ * errno. */
 int fw_sandbox_filter_compile(const struct fw_sandbox_filter_kind *kind,
 			      struct sock_filter *code, size_t room);
-/* The architecture whose system calls they check. */
+/* The architecture whose system calls the filters check. */
 uint32_t fw_sandbox_filter_arch(void);
 
 #endif

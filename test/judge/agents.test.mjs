@@ -17,7 +17,7 @@ const node = join(here, `node_modules/node-linux-${process.arch}/bin/node`); /* 
 
 let dir;
 
-/* Makes calls through the loop, each in the same connection; prints what came of them as JSON. */
+/* Makes calls through the loop, each in the same connection; prints their outcomes as JSON. */
 const program = `
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';

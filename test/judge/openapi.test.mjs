@@ -47,7 +47,7 @@ test('the document is valid OpenAPI 3.1', async () => {
 	await valid(document);
 });
 
-test('so it is with every toolset', async () => {
+test('the same holds for every toolset', async () => {
 	for (const args of [['--tools', 'context', '--cache-root', scratch], ['--tools', 'workspace', '--role', 'windsurf', '--workspace', workspace]]) {
 		const other = await serve(...args);
 		const found = await (await fetch(`${other}/openapi.json`)).json();

@@ -165,7 +165,7 @@ const noId = undefined;
 const both = ['legacy', 'modern'];
 const everywhere = ['stdio', 'http'];
 
-// [stage, what, code, id of the answer, what is said, { tool, eras, transports, headers, pointer, status }]
+// [stage, what, code, id of the answer, messages that are sent, { tool, eras, transports, headers, pointer, status }]
 const cases = [
 	['parse', 'broken JSON', 'protocol.parse_error', noId, () => '{"jsonrpc":"2.0","id":7,', { status: 400 }],
 	['parse', 'something after the message', 'protocol.parse_error', noId, (peer) => `${JSON.stringify(ask(peer, 'ping'))}}`, { status: 400 }],

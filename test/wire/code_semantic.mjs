@@ -324,7 +324,7 @@ test('a search does not keep an index from being built', async () => {
 	const dir = sample();
 	build(dir);
 	const { directory } = index('status', dir).json;
-	// A search that looks whether the lock is taken holds it, for less time than this.
+	// A search that checks the lock holds it, for less time than this.
 	const looking = spawn('flock', ['-s', join(directory, 'lock'), 'sh', '-c', 'echo held; sleep 0.1'], { stdio: ['ignore', 'pipe', 'ignore'] });
 	await new Promise((resolve) => looking.stdout.once('data', resolve));
 	build(dir);

@@ -25,7 +25,7 @@ async function attempt(server, ms = 0) {
 		if (ms) await pause(ms);
 		const reply = await wire.send(echo).response();
 		if (reply.status === 200) return reply.json?.result?.content[0].text === 'hello' ? '200' : 'another answer';
-		return codeOf(reply) ? String(reply.status) : `${reply.status} that is no error of ours`;
+		return codeOf(reply) ? String(reply.status) : `${reply.status} without a canonical error`;
 	} catch {
 		if (!wire.ended) return 'no answer in time';
 		return wire.text.length ? 'a part of an answer' : 'closed without a byte';

@@ -317,7 +317,7 @@ tests:
 	same(judge.status, 0, judge.stdout.toString() + judge.stderr.toString());
 });
 
-test('a real Prometheus scrapes, its rules fire; a real Alertmanager hears of it from the server, too', async () => {
+test('a real Prometheus scrapes, its rules fire; the server also notifies a real Alertmanager', async () => {
 	if (!has('prometheus') || !has('prometheus-alertmanager')) skip('prometheus or prometheus-alertmanager is not installed');
 	const [managerPort, prometheusPort] = [await freePort(), await freePort()];
 	writeFileSync(join(home, 'alertmanager.yml'), 'route: { receiver: nobody, group_wait: 0s }\nreceivers: [{ name: nobody }]\n');

@@ -39,7 +39,7 @@ test('replies come as calls finish, each exactly once', () =>
 	}));
 
 for (const [era, meta] of [['legacy', undefined], ['modern', modern]]) {
-	test(`${era}: a cancelled call gets no reply, and its handler hears of it`, () =>
+	test(`${era}: a cancelled call gets no reply, and its handler is notified`, () =>
 		session(async (wire) => {
 			wire.send({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'slow', arguments: { ms: 400 }, ...(meta && { _meta: meta }) } });
 			await sleep(50);
@@ -136,7 +136,7 @@ test('modern: a listener hears what it asked for, until it is cancelled', () =>
 		wire.messages.length = 0;
 		await wire.call('test_trigger_tool_change', {}, modern);
 		await sleep(50);
-		// The legacy session of the same connection hears of it, too.
+		// The legacy session of the same connection is notified, too.
 		same(wire.messages.filter((message) => message.params?._meta), []);
 	}));
 

@@ -1,10 +1,10 @@
 /*
- * log.c - what is logged, and how a line gets from the thread that logs to the
+ * log.c - decides what is logged, and passes lines from the thread that logs to the
  * thread that writes.
  *
- * The thread that logs only collects the fields of a line in the spool. The spool's
- * thread writes the line, and waits for slow readers. log_line.c has the form of a
- * line, log_sink.c where it goes, log_rate.c the rate limit.
+ * The thread that logs only puts the fields of a line into the spool. The spool's thread
+ * writes the line, and waits for slow readers. log_line.c formats lines, log_sink.c
+ * writes them, log_rate.c has the rate limit.
  */
 #include "observe/log/log_line.h"
 #include "observe/log/log_rate.h"
@@ -30,7 +30,7 @@ static struct {
 	/* Read-locked while a line is collected, write-locked to start and stop. */
 	pthread_rwlock_t lock;
 	struct fw_spool *spool;   /* NULL: the log is off */
-	struct fw_spool *working; /* the same; used by its thread */
+	struct fw_spool *working; /* the same, for the spool's own thread */
 	enum fw_log_form form;
 	fw_log_level level;
 	struct fw_log_sink sink;
@@ -43,7 +43,7 @@ static struct {
 
 /* ---- collecting a line ------------------------------------------------------------------ */
 
-/* NULL: the line is not logged. Otherwise end_line() must follow. */
+/* Begins a line. NULL: it is not logged. Otherwise the caller must call end_line(). */
 static struct fw_buf *begin_line(fw_log_level level, const char *kind)
 {
 	struct fw_log_head head = { .level = level };
@@ -110,8 +110,8 @@ static void put_value(struct fw_buf *out, const fw_field *field)
 	}
 }
 
-/* The fields as one JSON object, in a buffer of their own: a record has the length of
- * a field before its text. */
+/* Writes the fields as one JSON object. It uses a buffer of its own, because in a record
+ * the length of a field comes before its text. */
 static void put_context(struct fw_buf *out, size_t count,
 			bool (*field_at)(const void *, size_t, fw_field *), const void *of)
 {
@@ -169,8 +169,8 @@ static bool error_field(const void *of, size_t index, fw_field *ret_field)
 	return fw_error_field(of, index, ret_field);
 }
 
-/* Failures that the client can fix are warnings. An unexpected failure is an error,
- * although its severity is critical. */
+/* A failure that the client can fix is a warning. An unexpected failure is logged at
+ * level error, although its severity is critical. */
 static fw_log_level level_of(const fw_error *err)
 {
 	if (fw_error_code(err) == FW_INTERNAL_UNEXPECTED)
@@ -232,7 +232,7 @@ static void log_failure(const fw_outcome *outcome)
 	fw_log_level level = words.exception_type ? FW_LOG_ERROR : level_of(err);
 	struct fw_buf *out;
 
-	/* Anybody can cause these at any time. */
+	/* Any client can cause these, so they are at most warnings. */
 	if (outcome->is_unauthenticated && level > FW_LOG_WARNING)
 		level = FW_LOG_WARNING;
 	out = begin_line(level, row->code);
@@ -293,7 +293,7 @@ fw_observer fw_log_observer(void)
 
 /* ---- on the spool's thread ------------------------------------------------------------------------ */
 
-/* Writes what was rendered, which is `lines` lines. */
+/* Writes the rendered text, which has `lines` lines. */
 static void flush(size_t lines)
 {
 	if (own.out.state != FW_BUF_OK ||
@@ -302,7 +302,7 @@ static void flush(size_t lines)
 	fw_buf_reset(&own.out, 64 * 1024);
 }
 
-/* A line about the log itself. */
+/* Renders a line about the log itself. */
 static void render_count(const char *event, const char *code, uint64_t count)
 {
 	struct fw_log_head head = { fw_unix_ms(), FW_LOG_WARNING };
@@ -355,7 +355,8 @@ static bool work(void *ctx, const struct fw_spool_batch *batch)
 
 		fw_log_render(&own.out, own.form, record, len);
 		lines++;
-		/* One datagram per line; otherwise as many lines as one write takes. */
+		/* journald gets one datagram per line. Otherwise one write has as many
+		 * lines as fit. */
 		if (own.sink.is_journal || (before && own.out.len > own.sink.most)) {
 			flush(lines);
 			lines = 0;

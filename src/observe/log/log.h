@@ -1,12 +1,12 @@
 /*
- * log.h - the operator's log: one line for each failure of a call, and for events of
- * the server itself.
+ * log.h - the operator's log: one line per failure of a call, and per event of the server
+ * itself.
  *
  * The log is global: there is one per process, so that code anywhere can log without
  * being passed an object. Until it is started, lines are discarded.
  *
- * The one rule to remember: logging never blocks and never fails. Lines that do not
- * fit because the reader is slow are dropped and counted, and the count is logged.
+ * The one rule to remember: logging never blocks and never fails. If the reader is too
+ * slow, lines are dropped and counted, and the count is logged.
  */
 #ifndef FW_OBSERVE_LOG_H
 #define FW_OBSERVE_LOG_H
@@ -23,21 +23,22 @@
 
 struct fw_log_options {
 	enum fw_log_form form;
-	fw_log_level level;  /* lower ones are not logged */
-	int fd;              /* where lines go; not closed by the log */
+	fw_log_level level;  /* lines of lower levels are not logged */
+	int fd;              /* descriptor to write to; the log does not close it */
 	const char *journal; /* journald's socket; NULL: its usual path */
 };
 
-/* Raises internal.out_of_memory, io.failed (no journald), internal.api_misuse (it is
- * started already). */
+/* Starts the log. Raises internal.out_of_memory, io.failed (no journald),
+ * internal.api_misuse (it has been started already). */
 FW_NODISCARD fw_error *fw_log_start(const struct fw_log_options *options);
-/* Writes waiting lines, if the reader takes them within half a second. */
+/* Stops the log. Lines that wait are written if the reader accepts them within half a
+ * second. */
 void fw_log_stop(void);
 
-/* Is it started? */
+/* True: the log is started. */
 bool fw_log_is_on(void);
 
-/* The form that FW_LOG_AUTO means for a descriptor. */
+/* The form that FW_LOG_AUTO selects for a descriptor. */
 enum fw_log_form fw_log_form_of(int fd);
 
 /* Logs the failures of a server, and at level debug its successes. */
@@ -45,13 +46,13 @@ fw_observer fw_log_observer(void);
 
 /*
  * Logs an event of `component`, from any thread. `event` is a string literal in snake
- * case; lines of one event have a rate limit, as those of one error code have. Secrets
- * in fields are redacted.
+ * case. Lines of the same event have a rate limit, as have those of the same error code.
+ * Secrets in fields are redacted.
  */
 void fw_log_event(fw_log_level level, const char *component, const char *event,
 		  const fw_field *fields, size_t count);
 
-/* Number of lines that were dropped. */
+/* The number of lines that were dropped. */
 uint64_t fw_log_lost(void);
 
 /* Fields for an event; a NULL text is left out. */

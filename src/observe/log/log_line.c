@@ -1,6 +1,6 @@
 /*
- * log_line.c - a record of the spool, and how it is written: as JSON, as text for a
- * terminal, or in the protocol of journald (a name and a value for each field).
+ * log_line.c - makes records for the spool, and formats them: as JSON, as text for a
+ * terminal, or in the protocol of journald (a name and a value per field).
  */
 #include "observe/log/log_line.h"
 
@@ -91,7 +91,7 @@ static bool is_key(const struct field *field, const char *key)
 	return strlen(key) == field->key_len && memcmp(key, field->key, field->key_len) == 0;
 }
 
-/* Texts may come from peers: secrets are redacted once more, in `room`. */
+/* Texts may come from peers, so secrets are redacted again. The result is in `room`. */
 static void clean(struct field *field, char *room, size_t size)
 {
 	size_t len;
@@ -127,7 +127,7 @@ static void put_json(struct fw_buf *out, const struct field *field)
 		fw_buf_json(out, field->text, field->len);
 }
 
-/* For a terminal: without control characters and changes of text direction. */
+/* Writes text for a terminal, without control characters and changes of text direction. */
 static void put_plainly(struct fw_buf *out, const char *text, size_t len)
 {
 	size_t from = 0, at = 0;
@@ -160,7 +160,8 @@ static void put_word(struct fw_buf *out, const struct field *field)
 	put_plainly(out, field->text, field->len);
 }
 
-/* NAME=value; for a value with newlines: NAME, its length in 64 bits, and the value. */
+/* Writes NAME=value, or if the value has newlines: NAME, the length in 64 bits, and the
+ * value. */
 static void put_journal(struct fw_buf *out, const struct field *field)
 {
 	size_t at = out->len;

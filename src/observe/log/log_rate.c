@@ -1,5 +1,5 @@
 /*
- * log_rate.c - one token bucket per name, found by the address of the name. When all
+ * log_rate.c - one token bucket per name, found by the address of the name. If all
  * buckets are in use, a new name shares one.
  */
 #include "observe/log/log_rate.h"

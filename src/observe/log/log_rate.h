@@ -12,10 +12,10 @@
 #include "policy/rate.h"
 
 struct fw_log_bucket {
-	const char *name; /* of a code or event: a literal, or a row's */
+	const char *name; /* name of a code or event, compared by address */
 	struct fw_rate rate;
 	int64_t last_ms; /* the newest line, written or suppressed */
-	uint64_t held;   /* lines suppressed, and not reported yet */
+	uint64_t held;   /* suppressed lines that were not reported yet */
 };
 
 enum { FW_LOG_BUCKETS = 256 };
@@ -24,12 +24,12 @@ struct fw_log_rates {
 	struct fw_log_bucket buckets[FW_LOG_BUCKETS];
 };
 
-/* May a line of that name be written now? Then `ret_held` is the number of lines
- * suppressed before it. The time never goes back. */
+/* True: a line of that name may be written now, and `ret_held` is the number of lines
+ * that were suppressed before it. `now_ms` must never decrease. */
 bool fw_log_rate_take(struct fw_log_rates *rates, const char *name, int64_t now_ms,
 		      uint64_t *ret_held);
-/* A name whose suppressed lines were not reported for a second; NULL: none is due.
- * `*ret_left`: others will be due later. */
+/* Returns a name whose suppressed lines have not been reported for a second. NULL: none
+ * is due. `*ret_left`: others will be due later. */
 const char *fw_log_rate_due(struct fw_log_rates *rates, int64_t now_ms, uint64_t *ret_held,
 			    bool *ret_left);
 

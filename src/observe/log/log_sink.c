@@ -1,11 +1,11 @@
 /*
  * log_sink.c - writes to a descriptor whose reader may be slow or gone.
  *
- * Standard error is usually shared with the parent process, as a pipe or a terminal.
- * Making it non-blocking would affect all processes that share it. So a pipe or a
- * terminal is opened again through /proc, which gives a separate file status; a socket
- * is written with MSG_DONTWAIT; a file never blocks. If it cannot be opened again, a
- * write is not larger than a pipe takes in one piece.
+ * Standard error is usually shared with the parent process, as a pipe or a terminal, and
+ * making it non-blocking would affect all processes that share it. So a pipe or a
+ * terminal is opened again through /proc, which gives it separate file status flags. A
+ * socket is written with MSG_DONTWAIT, and a file never blocks. If a pipe cannot be
+ * opened again, each write is at most PIPE_BUF bytes, which a pipe takes in one piece.
  */
 #include "observe/log/log_sink.h"
 
@@ -63,16 +63,16 @@ fw_error *fw_log_sink_open(struct fw_log_sink *sink, const struct fw_log_options
 		return open_journal(sink, options->journal);
 	sink->most = MOST_BYTES;
 	if (fstat(options->fd, &kind) != 0)
-		return NULL; /* closed: each write will fail */
+		return NULL; /* the descriptor is closed, so each write will fail */
 	sink->is_socket = S_ISSOCK(kind.st_mode);
 	if (S_ISFIFO(kind.st_mode) || S_ISCHR(kind.st_mode)) {
 		(void)snprintf(path, sizeof path, "/proc/self/fd/%d", options->fd);
 		own = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-		/* Writes up to this size are not mixed with those of other processes. */
+		/* Writes up to this size are not interleaved with those of other processes. */
 		sink->most = PIPE_BUF;
 	}
-	/* So that a file that was truncated, as logrotate's copytruncate does, begins at its
-	 * beginning again, not with a hole. All writes of this process need it. */
+	/* Append, so that a file that logrotate's copytruncate has truncated continues at
+	 * its start and does not get a hole. All writes of this process need it. */
 	if (S_ISREG(kind.st_mode))
 		(void)fcntl(options->fd, F_SETFL, fcntl(options->fd, F_GETFL) | O_APPEND);
 	if (own >= 0) {
@@ -97,7 +97,7 @@ static ssize_t write_some(const struct fw_log_sink *sink, const char *text, size
 	return write(sink->fd, text, len < sink->most ? len : sink->most);
 }
 
-/* Waits for the reader; when the log ends, only for a limited time. */
+/* Waits for the reader. While the log is stopping, the time is limited. */
 static bool wait_for_reader(struct fw_log_sink *sink)
 {
 	struct pollfd fd = { .fd = sink->fd, .events = POLLOUT };
@@ -111,8 +111,8 @@ static bool wait_for_reader(struct fw_log_sink *sink)
 	return sink->late_ms < ENDING_MS;
 }
 
-/* What follows must not continue a line of which only the beginning was written, because
- * the disk was full for example. */
+/* If only the beginning of a line was written, for example because the disk was full,
+ * ends it, so that the next line does not continue it. */
 static bool end_torn_line(struct fw_log_sink *sink)
 {
 	if (sink->is_torn && write_some(sink, "\n", 1) != 1)

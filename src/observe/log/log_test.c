@@ -1,6 +1,6 @@
 /*
- * log_test.c - one line per failure, with a rate limit, and without blocking, whatever
- * standard error is.
+ * log_test.c - tests that there is one line per failure, that the rate limit works, and
+ * that logging never blocks, for each kind of standard error.
  */
 #include "observe/log/log.h"
 
@@ -41,7 +41,7 @@ static void begin(enum fw_log_form form, fw_log_level level)
 	assert_null(fw_log_start(&options));
 }
 
-/* Stops it; what it wrote is in `said`. */
+/* Stops the log. Its output is in `said`. */
 static void end(void)
 {
 	size_t len = 0;
@@ -64,7 +64,7 @@ static size_t lines(void)
 	return count;
 }
 
-/* The member of line `index`, as JSON text; "" where it has none. */
+/* The member of line `index`, as JSON text. "" if it has none. */
 static const char *member(size_t index, const char *key)
 {
 	static char text[4096];
@@ -329,7 +329,7 @@ static void test_log__a_full_pipe_does_not_block(void **state)
 	assert_int_equal(pipe(ends), 0);
 	options.fd = ends[1];
 	assert_null(fw_log_start(&options));
-	/* With different names, or they would be suppressed. */
+	/* With different names, because the rate limit would suppress them otherwise. */
 	for (int i = 0; i < 4000; i++) {
 		static char names[200][16];
 
@@ -337,7 +337,7 @@ static void test_log__a_full_pipe_does_not_block(void **state)
 			     (const fw_field[]){ fw_log_text("text", text) }, 1);
 	}
 	assert_true(fw_log_lost() > before);
-	/* Nobody reads, and the log still ends. */
+	/* The log stops even if nothing reads its output. */
 	fw_log_stop();
 	/* The descriptor is not closed, and its flags are unchanged. */
 	assert_false(fcntl(ends[1], F_GETFL) & O_NONBLOCK);

@@ -1,10 +1,10 @@
 /*
- * metrics.c - counting.
+ * metrics.c - counts requests, calls and errors.
  *
- * Counting a request is a few lookups in tables, which do not grow after a while. A tool
- * has its counters and its histogram in one series, so one lookup finds them. Only names
- * of registered tools are used as labels; other names are "other", because a peer can
- * invent any number of them.
+ * To count a request takes a few lookups in tables, which stop growing after a while. The
+ * counters and the histogram of a tool are in one series, so one lookup finds them. Only
+ * names of registered tools are used as labels; other names are "other", because a peer
+ * can invent any number of them.
  */
 #include "observe/metrics/metrics_tables.h"
 
@@ -145,7 +145,7 @@ static void count_call(struct fw_metrics *metrics, const fw_outcome *outcome)
 	observe(tool->values + FW_OUTCOME_COUNT, outcome->duration_ns);
 }
 
-/* Always three digits; snprintf() would be half of the cost of counting. */
+/* Writes three digits. snprintf() would take half of the time of counting a request. */
 static void put_status(char ret_text[4], int status)
 {
 	for (int i = 2; i >= 0; i--, status /= 10)
@@ -153,8 +153,8 @@ static void put_status(char ret_text[4], int status)
 	ret_text[3] = '\0';
 }
 
-/* The metrics of the codeintel contract: errors that tools raised, under its codes. The
- * status is the one in the registry for that code. */
+/* Counts the metrics of the codeintel contract: errors that tools raised, under the
+ * contract's codes. The HTTP status is that of the code in the registry. */
 static void count_codeintel(struct fw_metrics *metrics, const fw_outcome *outcome)
 {
 	const fw_row *row = fw_error_row(outcome->error);
@@ -184,7 +184,7 @@ static void count_error(struct fw_metrics *metrics, const fw_outcome *outcome, b
 
 	count_one(&metrics->errors, row->code, fw_origin_name(fw_error_origin(err)),
 		  fw_retry_name(fw_error_retry(err)));
-	/* As alerting.c counts them. */
+	/* The same condition as in alerting.c. */
 	if (!outcome->is_unauthenticated && !outcome->is_drill)
 		count_one(&metrics->events, row->code, fw_severity_name(row->severity),
 			  outcome->client && *outcome->client ? outcome->client : "unnamed");

@@ -1,9 +1,9 @@
 /*
- * metrics.h - what a server counts, and how Prometheus reads it.
+ * metrics.h - the metrics of a server, in the formats that Prometheus reads.
  *
- * The one rule to remember: all functions belong to the server's thread, and counting
+ * The one rule to remember: all functions must be called on the server's thread. Counting
  * allocates nothing once all series exist. The number of label values that peers can
- * invent is limited; the rest is "other".
+ * invent is limited; further values are counted as "other".
  */
 #ifndef FW_OBSERVE_METRICS_H
 #define FW_OBSERVE_METRICS_H
@@ -16,20 +16,20 @@
 
 struct fw_metrics;
 
-/* Yours, for fw_metrics_free(). Raises internal.out_of_memory. */
+/* The caller owns it, and frees it with fw_metrics_free(). Raises internal.out_of_memory. */
 fw_error *fw_metrics_new(struct fw_metrics **ret_metrics);
 void fw_metrics_free(struct fw_metrics *metrics);
 
-/* Counts a request that has ended. Not counted if out of memory. */
+/* Counts a request that has ended. If there is no memory, it is not counted. */
 void fw_metrics_count(struct fw_metrics *metrics, const fw_outcome *outcome);
 
-/* One of several numbers with labels; `ret_labels` are borrowed until the next call. False:
- * there are no more. */
+/* Returns one of several numbers with its labels, which are borrowed until the next call.
+ * False: there are no more. */
 typedef bool fw_metrics_each_fn(void *ctx, size_t index, const char *ret_labels[2],
 				double *ret_value);
 
-/* A metric with one or two labels, whose values are read when they are requested. All
- * members are borrowed for as long as the metrics live. */
+/* A metric with one or two labels. Its values are read when the metrics are requested.
+ * All members are borrowed for the life of the metrics. */
 struct fw_metrics_source {
 	const char *name; /* of a counter: ends in _total */
 	const char *help;
@@ -46,8 +46,8 @@ fw_error *fw_metrics_add_source(struct fw_metrics *metrics,
 typedef double fw_metrics_fn(void *ctx);
 
 /*
- * Adds a gauge or a counter. `name` and `help` are borrowed for as long as the metrics
- * exist; the name of a counter ends in "_total". Raises internal.api_misuse (too many).
+ * Adds a gauge or a counter. `name` and `help` are borrowed for the life of the metrics.
+ * The name of a counter ends with "_total". Raises internal.api_misuse (too many).
  */
 fw_error *fw_metrics_gauge(struct fw_metrics *metrics, const char *name, const char *help,
 			   fw_metrics_fn *read, void *ctx);

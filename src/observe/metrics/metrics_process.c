@@ -1,6 +1,6 @@
 /*
- * metrics_process.c - the process itself, under the names that the client libraries of
- * Prometheus use. Read from /proc on request; NaN if it cannot be read.
+ * metrics_process.c - metrics of the process itself, with the names that the Prometheus
+ * client libraries use. They are read from /proc on request, and are NaN if that fails.
  */
 #include "observe/metrics/metrics.h"
 
@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/real.h"
 
-/* Reads a small file of /proc as text; false: it cannot be read. */
+/* Reads a small file of /proc as text. False: it cannot be read. */
 static bool read_text(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -98,8 +98,8 @@ static double max_fds(void *ctx)
 	return limit.rlim_cur == RLIM_INFINITY ? INFINITY : (double)limit.rlim_cur;
 }
 
-/* In clock ticks after the boot: the 22nd field of stat. The name before it may contain
- * spaces. */
+/* The start time is the 22nd field of stat, in clock ticks after the boot. Count from the
+ * end of the process name, which may contain spaces. */
 static double start_time(void *ctx)
 {
 	char text[1024];

@@ -39,7 +39,7 @@ static unsigned label_count(const struct fw_metrics_series_table *table)
 							     : FW_METRICS_SERIES_LABELS;
 }
 
-/* How many bytes of a value are kept: complete UTF-8 characters. */
+/* The number of bytes of a value that are stored. Only complete UTF-8 characters are. */
 static size_t label_length(const char *text)
 {
 	size_t len = strnlen(text, FW_LIMIT_METRIC_LABEL_BYTES + 1);
@@ -47,7 +47,7 @@ static size_t label_length(const char *text)
 	return fw_utf8_cut(text, len, FW_LIMIT_METRIC_LABEL_BYTES);
 }
 
-/* Deliberate collisions are limited by `max`. */
+/* The hash is not keyed: `max` limits the harm of deliberate collisions. */
 static uint64_t hash_labels(const struct fw_metrics_series_table *table,
 			    const char *const *labels)
 {
@@ -153,7 +153,8 @@ struct fw_metrics_series *fw_metrics_series_find(struct fw_metrics_series_table 
 	struct fw_metrics_series *found;
 	uint64_t hash;
 
-	/* First as it is, then with the open label as "other", then with all as "other". */
+	/* Try the labels unchanged, then with the open label as "other", then with all as
+	 * "other". */
 	for (unsigned level = 0;; level++) {
 		hash = hash_labels(table, labels);
 		found = look_up(table, labels, hash);

@@ -3,7 +3,7 @@
  * with a limit.
  *
  * The one rule to remember: finding an existing series allocates nothing. Above the
- * limit, the label that peers can invent becomes "other".
+ * limit, the label whose values peers can invent becomes "other".
  */
 #ifndef FW_OBSERVE_METRICS_SERIES_H
 #define FW_OBSERVE_METRICS_SERIES_H
@@ -21,8 +21,8 @@ struct fw_metrics_series {
 
 struct fw_metrics_series_table {
 	unsigned label_count;
-	unsigned open_label;  /* the one that becomes "other" */
-	unsigned value_count; /* of each series */
+	unsigned open_label;  /* index of the label that becomes "other" */
+	unsigned value_count; /* numbers per series */
 	size_t max;           /* number of series, without those with "other" */
 	struct fw_metrics_series **items;
 	size_t count;
@@ -31,12 +31,12 @@ struct fw_metrics_series_table {
 	size_t slot_count;
 };
 
-/* A table of at most `max` series with `value_count` numbers each, 0 at first. */
+/* Initializes a table of at most `max` series with `value_count` numbers each, all 0. */
 void fw_metrics_series_init(struct fw_metrics_series_table *table, unsigned label_count,
 			    unsigned open_label, unsigned value_count, size_t max);
 void fw_metrics_series_clear(struct fw_metrics_series_table *table);
 
-/* Finds or adds a series. NULL: no memory. Long values are cut. */
+/* Finds or adds a series. Long values are truncated. NULL: no memory. */
 struct fw_metrics_series *fw_metrics_series_find(struct fw_metrics_series_table *table,
 						 const char *const *labels);
 

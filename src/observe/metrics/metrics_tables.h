@@ -1,5 +1,6 @@
 /*
- * metrics_tables.h - the tables that metrics.c counts in and metrics_write.c prints.
+ * metrics_tables.h - the tables in which metrics.c counts and which metrics_write.c
+ * prints.
  */
 #ifndef FW_OBSERVE_METRICS_TABLES_H
 #define FW_OBSERVE_METRICS_TABLES_H
@@ -13,7 +14,7 @@
 #include "observe/metrics/metrics.h"
 #include "observe/metrics/metrics_series.h"
 
-/* The numbers of a histogram: one per bucket, the last of them +Inf, then the sum. */
+/* The numbers of a histogram: one per bucket, of which the last is +Inf, and then the sum. */
 enum { FW_METRICS_BUCKETS = 18, FW_METRICS_HISTOGRAM = FW_METRICS_BUCKETS + 1 };
 
 struct fw_metrics_bucket {

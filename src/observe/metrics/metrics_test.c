@@ -1,5 +1,5 @@
 /*
- * metrics_test.c - what is counted, that labels are limited, and both formats.
+ * metrics_test.c - tests what is counted, the limits of labels, and both formats.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * metrics_write.c - metrics as text: Prometheus 0.0.4, or OpenMetrics 1.0.0.
+ * metrics_write.c - writes metrics as text: Prometheus 0.0.4, or OpenMetrics 1.0.0.
  *
  * The two differ little: OpenMetrics describes a counter without "_total" in its name, and
  * ends with "# EOF".
@@ -16,7 +16,7 @@
 #include "base/accept.h"
 #include "base/real.h"
 
-/* Never reached, because the tables are limited. */
+/* Larger than any output can be, because the tables are limited. */
 enum { MOST_BYTES = 64 * 1024 * 1024 };
 
 static void put_head(struct fw_buf *out, enum fw_metrics_form form, const char *name,
@@ -82,7 +82,7 @@ static void put_number(struct fw_buf *out, double value)
 		fw_buf_put(out, text, (size_t)snprintf(text, sizeof text, "%.17g", value));
 }
 
-/* A counter with the labels of a series. */
+/* Writes a counter with the labels of each series. */
 static void put_table(struct fw_buf *out, const struct fw_metrics_series_table *table,
 		      const char *name, const char *const *labels)
 {

@@ -1,5 +1,5 @@
 /*
- * arguments.h - arguments that several tools have: lists of texts, globs, numbers of
+ * arguments.h - reads arguments that several tools have: lists of texts, globs, limits of
  * results.
  */
 #ifndef FW_TOOLS_CODE_ARGUMENTS_H
@@ -9,16 +9,17 @@
 
 struct fw_globs;
 
-/* Calls `each` for every text of the list `name`; none if the argument is absent. Raises
- * input.too_large, input.invalid_value, and what `each` raises. */
+/* Calls `each` for every text of the list argument `name`. The argument may be absent.
+ * Raises input.too_large, input.invalid_value, and what `each` raises. */
 FW_NODISCARD fw_error *fw_code_each(fw_call *call, const char *name,
 				    fw_error *(*each)(void *ctx, const char *text, size_t len),
 				    void *ctx);
 
 /* Adds the globs of the list `name`. */
 FW_NODISCARD fw_error *fw_code_globs(fw_call *call, const char *name, struct fw_globs *globs);
-/* Is a file among the included ones, or are there no such globs, and not excluded? Globs
- * are compared with the path that the client sees: `prefix` and `path`. */
+/* True: the file matches an `include` glob, or there are none, and it matches no
+ * `exclude` glob. Globs are compared with the path that the client sees: `prefix` and
+ * `path`. */
 bool fw_code_globs_admit(const struct fw_globs *include, const struct fw_globs *exclude,
 			 const char *prefix, const char *path, size_t len);
 

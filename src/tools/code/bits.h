@@ -1,6 +1,7 @@
 /*
- * bits.h - bits that are read from bytes, the lowest of a byte first: eight bytes are taken at
- * once and shifted. For the lists of both indexes (trigram_list.h, semantic/bits.h).
+ * bits.h - reads bits from bytes, the lowest bit of a byte first. It loads eight bytes at
+ * once and shifts them. The lists of both indexes use it (trigram_list.h,
+ * semantic/bits.h).
  */
 #ifndef FW_TOOLS_CODE_BITS_H
 #define FW_TOOLS_CODE_BITS_H
@@ -11,11 +12,11 @@
 struct fw_code_bits {
 	const unsigned char *at;
 	const unsigned char *end;
-	uint64_t held;  /* bits that were taken from the bytes before `at` */
-	unsigned count; /* of them */
+	uint64_t held;  /* bits that were loaded from the bytes before `at` */
+	unsigned count; /* number of bits in `held` */
 };
 
-/* At least 56 are held then, or all that are left. */
+/* Loads bytes until at least 56 bits are held, or all that are left. */
 static inline void fw_code_bits_fill(struct fw_code_bits *bits)
 {
 	if (bits->end - bits->at >= 8) {

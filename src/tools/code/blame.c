@@ -1,8 +1,8 @@
 /*
  * blame.c - see blame.h. Reading and writing; blame_cache.c has the cache.
  *
- * `git blame --porcelain` describes a commit where it first appears, and later only names
- * it, so what was read of each commit is kept.
+ * `git blame --porcelain` describes a commit where it first appears, and later gives only
+ * its hash, so the description of each commit is stored.
  */
 #include "tools/code/blame.h"
 
@@ -35,7 +35,7 @@ static void copy_text(char to[FW_BLAME_TEXT_BYTES], const char *text, size_t len
 	to[size] = '\0';
 }
 
-/* The commit with this hash, which is added if it is new. False: no memory. */
+/* Finds the commit with this hash, and adds it if it is new. False: no memory. */
 static bool find_commit(struct fw_blame *blame, const char *hash, size_t len)
 {
 	for (size_t i = blame->commit_count; i-- > 0;)

@@ -1,9 +1,11 @@
 /*
- * blame.h - which commit changed each line of a file last, and a cache of that.
+ * blame.h - finds the commit that last changed each line of a file, and caches the
+ * result.
  *
- * The lines of a whole file are kept under two names: the commit HEAD and the path, which is
- * known at once; and the content, the path and the last commit that touched it, which is still
- * right after other files were committed.
+ * The result for a whole file is cached under two keys. The first is the commit HEAD and
+ * the path, which can be looked up at once. The second is the content, the path and the
+ * last commit that touched the file, which is still valid after other files were
+ * committed.
  */
 #ifndef FW_TOOLS_CODE_BLAME_H
 #define FW_TOOLS_CODE_BLAME_H
@@ -21,12 +23,12 @@ struct fw_blame_commit {
 	int zone; /* +0130 is 130 */
 };
 
-/* All zero: no lines. */
+/* All zero is empty. */
 struct fw_blame {
 	struct fw_blame_commit *commits;
 	size_t commit_count;
 	size_t commit_room;
-	uint32_t *lines; /* numbers of commits; the first is line `first` */
+	uint32_t *lines; /* index of the commit per line, from line `first` on */
 	size_t line_count;
 	size_t line_room;
 	int64_t first;
@@ -42,10 +44,11 @@ void fw_blame_put(const struct fw_blame *blame, int64_t start, int64_t end, stru
 
 /* ---- the cache, in the directory of a repository's index ---- */
 
-/* `key` is any text. False: it is not there, or damaged. */
+/* Loads an entry of the cache; `key` may be any text. False: it does not exist or is
+ * damaged. */
 bool fw_blame_load(const struct fw_code_repo *repo, const char *key,
 		   struct fw_blame *ret_blame);
-/* Keeps it; failures are ignored. */
+/* Stores an entry in the cache. Failures are ignored. */
 void fw_blame_keep(const struct fw_code_repo *repo, const char *key,
 		   const struct fw_blame *blame);
 

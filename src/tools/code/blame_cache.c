@@ -1,8 +1,9 @@
 /*
- * blame_cache.c - the cache of blame.h: a file per key.
+ * blame_cache.c - the cache of blame.h: one file per key.
  *
- * A file has the key, so that two keys with one name do no harm, and a checksum: one that is
- * damaged is not used. Beyond FILES_MOST the oldest half is removed.
+ * A file contains the key, so that two keys with the same file name do no harm, and a
+ * checksum, so that a damaged file is not used. If there are more than FILES_MOST files,
+ * the oldest half is removed.
  */
 #include "tools/code/blame.h"
 
@@ -20,7 +21,7 @@
 
 enum {
 	FILES_MOST = 4000,
-	CHECK_EVERY = 64, /* writes */
+	CHECK_EVERY = 64, /* number of writes between two checks */
 	FILE_BYTES = 32 * 1024 * 1024,
 	PATH_ROOM = FW_PATH_SIZE + 80
 };
@@ -29,7 +30,7 @@ enum {
 
 struct head {
 	uint64_t magic;
-	uint64_t sum; /* of what follows, then of this without the sum */
+	uint64_t sum; /* of the bytes after the header, then of the header with sum = 0 */
 	uint64_t key_len;
 	uint64_t commits;
 	uint64_t lines;
@@ -68,7 +69,7 @@ static bool get(struct input *in, void *to, size_t len)
 	return true;
 }
 
-/* A text that ends with a NUL and fits. */
+/* Reads a text that ends with a NUL. It must fit. */
 static bool get_text(struct input *in, char *to, size_t size)
 {
 	const char *nul = memchr(in->at, '\0', (size_t)(in->end - in->at));

@@ -1,9 +1,10 @@
 /*
  * blame_range.c - the tool blame_range.
  *
- * The whole file is blamed and kept, because that costs by the depth of its history and not by
- * its length: the next range of it is read from the cache. If git cannot be asked for the
- * commit and the content, or the file is large, only the range is blamed.
+ * The whole file is blamed and cached, because the cost depends on the depth of its
+ * history and not on its length, and the next range is then read from the cache. If git
+ * cannot be asked for the commit and the content, or the file is large, only the range is
+ * blamed.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ struct range {
 	int64_t end;
 	struct fw_git_object head; /* "": not known */
 	struct fw_git_object file;
-	char mailmap[MAP_SIZE]; /* changes with it */
+	char mailmap[MAP_SIZE]; /* size and times of the .mailmap */
 	struct fw_git_graph graph;
 };
 
@@ -48,7 +49,7 @@ static const char *fault_of(int64_t start, int64_t end)
 	return NULL;
 }
 
-/* git says so if the range begins behind the end of the file. */
+/* git reports this if the range begins after the end of the file. */
 static fw_error *reclassify(fw_error *err, const struct fw_code_place *place,
 			    const int64_t *start, const int64_t *end)
 {
@@ -97,7 +98,7 @@ static bool take_hash(void *ctx, const char *text, size_t len)
 	return true;
 }
 
-/* The last commit that touched the file; "" if there is none. */
+/* Finds the last commit that touched the file. "" if there is none. */
 static fw_error *find_last(const struct range *r, char ret_hash[FW_GIT_HASH_SIZE])
 {
 	const char *const argv[] = { "-1", "--format=%H", "--no-show-signature", r->head.hash,
@@ -131,7 +132,8 @@ static void find_mailmap(struct range *r)
 			       st.st_ctim.tv_nsec);
 }
 
-/* What the file and the commit are now. False: they are not known, or not worth keeping. */
+/* Asks for the current commit and content. False: they are not known, or the result must
+ * not be cached. */
 static bool ask(struct range *r)
 {
 	char name[FW_PATH_SIZE + 8];
@@ -147,7 +149,7 @@ static bool ask(struct range *r)
 	return fw_git_graph_find(r->place, r->head.hash, &r->graph);
 }
 
-/* From the cache, or by git. */
+/* Reads the lines from the cache, or else from git. */
 static fw_error *find(const struct range *r, struct fw_blame *blame)
 {
 	const struct fw_code_repo *repo = r->place->repo;

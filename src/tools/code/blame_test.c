@@ -1,5 +1,6 @@
 /*
- * blame_test.c - the output of git blame is read, written and kept; damage is noticed.
+ * blame_test.c - tests reading and writing the output of git blame, and that its cache
+ * detects damage.
  */
 #include "tools/common/test_support.h"
 
@@ -68,7 +69,7 @@ static void test_blame__is_read_and_written(void **state)
 	assert_int_equal(blame.first, 3);
 	assert_json(&blame);
 	fw_blame_clear(&blame);
-	/* What git never writes. */
+	/* git never prints this. */
 	assert_true(fw_blame_read(&blame, "\tline", 5));
 	assert_true(fw_blame_read(&blame, "author x", 8));
 	assert_true(fw_blame_read(&blame, "1234 1 1", 8));

@@ -1,9 +1,9 @@
 /*
  * board.c - see board.h.
  *
- * The board is written under a sequence number that is odd meanwhile; a reader copies and
- * compares the number. Waiting is done with futexes, which work across processes on a
- * shared mapping.
+ * The board has a sequence number that is odd while it is written. A reader copies the
+ * board and reads it again if the number was odd or has changed (a seqlock). Processes
+ * wait with futexes, which work across processes on a shared mapping.
  */
 #include "tools/code/board.h"
 
@@ -23,7 +23,11 @@
 #include "base/mem.h"
 #include "tools/common/path.h"
 
-enum { READ_ATTEMPTS = 100, PATH_ROOM = FW_PATH_SIZE + 16, BLOCK_BYTES = 512 /* of stat() */ };
+enum {
+	READ_ATTEMPTS = 100,
+	PATH_ROOM = FW_PATH_SIZE + 16,
+	BLOCK_BYTES = 512 /* unit of st_blocks */
+};
 
 #define MAGIC UINT32_C(0x66774232)
 
@@ -54,8 +58,8 @@ static int open_file(const char *path, const char *name, int flags)
 	return open(whole, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* A file that is mapped must have its blocks: on a full disk, access to one that it has not ends
- * the process. */
+/* All blocks of a mapped file must be allocated: if the disk is full, access to one that
+ * is not raises SIGBUS. */
 static bool has_blocks(int fd, const struct stat *st, size_t size)
 {
 	return (size_t)st->st_blocks * BLOCK_BYTES >= size ||
@@ -92,7 +96,7 @@ static void *map(const char *path, const char *name, size_t size, bool writes)
 
 	if (fd < 0)
 		return NULL;
-	/* A shorter file would end the process when it is read. */
+	/* Reading beyond the end of a shorter file would raise SIGBUS. */
 	if (fstat(fd, &st) == 0 && st.st_size == (off_t)size)
 		at = mmap(NULL, size, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
 			  fd, 0);

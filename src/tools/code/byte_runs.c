@@ -1,9 +1,9 @@
 /*
- * byte_runs.c - see byte_runs.h. Reading the expression.
+ * byte_runs.c - see byte_runs.h. This file parses the expression.
  *
- * As literal.c it reads the common part of the syntax and gives up at anything else. A repetition
- * ends a run, and its last characters begin the next one: a match of x[0-9]{2,}y has x and two
- * digits, and two digits and y.
+ * Like literal.c it parses the common part of the syntax and gives up on anything else. A
+ * repetition ends a run, and its last characters begin the next one: a match of
+ * x[0-9]{2,}y contains x and two digits, and it contains two digits and y.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "tools/code/byte_runs.h"
@@ -13,25 +13,18 @@
 #include <string.h>
 
 #include "tools/code/limits.h"
+#include "tools/code/pattern.h"
 
 enum {
-	DEPTH_MAX = 4,      /* groups are read twice on each level */
-	SET_MOST = 64,      /* bytes of a set that is worth to be kept */
+	DEPTH_MAX = 4,      /* limits the work: each level of groups is parsed twice */
+	SET_MOST = 64,      /* a larger set excludes too little to be useful */
 	UNICODE_KNOWN = 17, /* trigram_runs.c knows the digits up to this version */
 };
 
-struct parser {
-	const char *at;
-	const char *end;
-	bool ignores_case;
-	bool has_failed;
-	unsigned depth;
-};
-
-/* A character: one byte out of a set, or the bytes of one beyond ASCII. */
+/* A character: one byte of a set, or the bytes of a non-ASCII character. */
 struct atom {
 	struct fw_byte_run_set sets[4];
-	size_t len; /* 0: not known, or no character */
+	size_t len; /* 0: not known, or not a character */
 	bool has_digits;
 	bool has_folds;
 };
@@ -39,11 +32,6 @@ struct atom {
 struct sequence {
 	struct fw_byte_run_branch best;
 	struct fw_byte_run run;
-};
-
-struct times {
-	unsigned least;
-	bool is_exact;
 };
 
 /* ---- which runs are best ---- */
@@ -73,7 +61,7 @@ size_t fw_byte_run_folded(const struct fw_byte_run_set *set, unsigned char ret_b
 	return count;
 }
 
-/* Can the index be asked for a part of it? */
+/* True: the index can look up a part of the run. */
 static bool is_usable(const struct fw_byte_run *run)
 {
 	unsigned char bytes[256];
@@ -87,7 +75,7 @@ static bool is_usable(const struct fw_byte_run *run)
 	return false;
 }
 
-/* How much a run excludes: bits of each byte, roughly. */
+/* How much a run excludes, roughly in bits. */
 static unsigned weight(const struct fw_byte_run *run)
 {
 	unsigned sum = 0;
@@ -137,7 +125,8 @@ static void append(struct sequence *sequence, const struct atom *atom, unsigned 
 	}
 }
 
-static void put(struct sequence *sequence, const struct atom *atom, struct times times)
+static void put(struct sequence *sequence, const struct atom *atom,
+		struct fw_code_pattern_times times)
 {
 	bool is_exact = times.is_exact && times.least <= FW_BYTE_RUN_BYTES;
 	unsigned copies = times.least < FW_BYTE_RUN_BYTES ? times.least : FW_BYTE_RUN_BYTES;
@@ -155,7 +144,7 @@ static void put(struct sequence *sequence, const struct atom *atom, struct times
 
 /* ---- sets ---- */
 
-static void add_byte(struct parser *p, struct atom *atom, unsigned char c)
+static void add_byte(struct fw_code_pattern *p, struct atom *atom, unsigned char c)
 {
 	struct fw_byte_run_set *set = &atom->sets[0];
 	unsigned char lower = (unsigned char)(c | 0x20);
@@ -169,7 +158,7 @@ static void add_byte(struct parser *p, struct atom *atom, unsigned char c)
 	atom->has_folds = atom->has_folds || lower == 'k' || lower == 's';
 }
 
-/* Are the decimal digits of this PCRE2 those that the index is asked for? */
+/* True: this PCRE2 has the same decimal digits as the tables of trigram_runs.c. */
 static bool knows_digits(void)
 {
 	char version[64];
@@ -181,7 +170,7 @@ static bool knows_digits(void)
 	return strtol(version, NULL, 10) <= UNICODE_KNOWN;
 }
 
-static bool add_digits(struct parser *p, struct atom *atom)
+static bool add_digits(struct fw_code_pattern *p, struct atom *atom)
 {
 	for (int c = '0'; c <= '9'; c++)
 		add_byte(p, atom, (unsigned char)c);
@@ -195,31 +184,16 @@ static bool is_punctuation(char c)
 	       (c >= 0x5b && c <= 0x60) || (c >= 0x7b && c <= 0x7e);
 }
 
-/* [:digit:] and so on, at the inner bracket. `*ret_is_digit`: it is that one. */
-static bool posix(struct parser *p, bool *ret_is_digit)
-{
-	const char *name = p->at + 2;
-	const char *at = name;
-
-	while (at < p->end && ((*at >= 'a' && *at <= 'z') || *at == '^'))
-		at++;
-	if (p->at[1] != ':' || p->end - at < 2 || at[0] != ':' || at[1] != ']')
-		return false;
-	*ret_is_digit = at - name == 5 && memcmp(name, "digit", 5) == 0;
-	p->at = at + 2;
-	return true;
-}
-
-/* One member of a class: a byte, or more than that. `*ret_byte` is -1 if it cannot be the end of a
- * range. False: it is not known. */
-static bool member(struct parser *p, struct atom *atom, int *ret_byte)
+/* Parses one member of a class, which may be several bytes. `*ret_byte` is -1 if it
+ * cannot be an end of a range. False: unknown syntax. */
+static bool member(struct fw_code_pattern *p, struct atom *atom, int *ret_byte)
 {
 	unsigned char c = (unsigned char)*p->at;
 	bool is_digit = false;
 
 	*ret_byte = -1;
 	if (c == '[' && p->at + 1 < p->end && strchr(":.=", p->at[1]) && p->at[1]) {
-		p->has_failed = !posix(p, &is_digit);
+		p->has_failed = !fw_code_pattern_posix(p, &is_digit);
 		return is_digit && add_digits(p, atom);
 	}
 	p->at++;
@@ -238,8 +212,8 @@ static bool member(struct parser *p, struct atom *atom, int *ret_byte)
 	return c && c < 0x80;
 }
 
-/* At the bracket. */
-static void class(struct parser *p, struct atom *ret_atom)
+/* Parses a class, from its opening bracket. */
+static void class(struct fw_code_pattern *p, struct atom *ret_atom)
 {
 	bool is_known = true, is_first = true;
 	struct atom atom = { .len = 1 };
@@ -275,64 +249,7 @@ static void class(struct parser *p, struct atom *ret_atom)
 
 /* ---- reading the pattern ---- */
 
-static bool digits(struct parser *p, unsigned *ret_number)
-{
-	const char *start = p->at;
-
-	*ret_number = 0;
-	while (p->at < p->end && *p->at >= '0' && *p->at <= '9' && p->at - start < 6)
-		*ret_number = *ret_number * 10 + (unsigned)(*p->at++ - '0');
-	return p->at > start;
-}
-
-/* {2}, {2,}, {2,5}; another brace may be an ordinary character, or not. */
-static struct times braces(struct parser *p)
-{
-	struct times times = { .is_exact = true };
-	unsigned most = 0;
-
-	p->at++;
-	if (!digits(p, &times.least))
-		p->has_failed = true;
-	if (p->at < p->end && *p->at == ',') {
-		p->at++;
-		times.is_exact = digits(p, &most) && most == times.least;
-	}
-	if (p->at >= p->end || *p->at++ != '}')
-		p->has_failed = true;
-	return times;
-}
-
-/* Reads the quantifier that follows, if there is one. */
-static struct times read_times(struct parser *p)
-{
-	struct times times = { 1, true };
-
-	if (p->at >= p->end)
-		return times;
-	switch (*p->at) {
-	case '*':
-	case '?':
-		p->at++;
-		times = (struct times){ 0, false };
-		break;
-	case '+':
-		p->at++;
-		times = (struct times){ 1, false };
-		break;
-	case '{': times = braces(p); break;
-	default: return times;
-	}
-	if (p->at < p->end && (*p->at == '?' || *p->at == '+'))
-		p->at++;
-	/* Two quantifiers in a row are an error, or mean something else. */
-	if (p->at < p->end &&
-	    (*p->at == '*' || *p->at == '+' || *p->at == '?' || *p->at == '{'))
-		p->has_failed = true;
-	return times;
-}
-
-static void escape(struct parser *p, struct atom *ret_atom)
+static void escape(struct fw_code_pattern *p, struct atom *ret_atom)
 {
 	struct atom atom = { .len = 1 };
 	char c = '\0';
@@ -355,7 +272,7 @@ static void escape(struct parser *p, struct atom *ret_atom)
 	}
 }
 
-static void character(struct parser *p, struct atom *ret_atom)
+static void character(struct fw_code_pattern *p, struct atom *ret_atom)
 {
 	unsigned char c = (unsigned char)*p->at;
 	size_t len = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
@@ -372,33 +289,26 @@ static void character(struct parser *p, struct atom *ret_atom)
 		atom.sets[i].bits[c / 64] |= UINT64_C(1) << (c % 64);
 	}
 	p->at += len;
-	/* Others may be the same but for their case. */
+	/* If case is ignored, other non-ASCII characters may match, too. */
 	if (len == 1 || !p->ignores_case)
 		*ret_atom = atom;
 }
 
-static size_t alternatives(struct parser *p, struct sequence *sequence,
+static size_t alternatives(struct fw_code_pattern *p, struct sequence *sequence,
 			   struct fw_byte_runs *ret_runs);
 
-/* A group that is neither repeated nor has alternatives is part of the sequence. Of others with
- * one alternative the runs are kept. */
-static void group(struct parser *p, struct sequence *sequence)
+/* A group without repetition and alternatives is part of the sequence. If it is repeated
+ * but has only one alternative, its runs are used. */
+static void group(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	struct sequence inside = { .best.count = 0 };
 	const char *start;
-	struct times times;
+	struct fw_code_pattern_times times;
 	size_t count;
 
-	p->at++;
-	if (p->at < p->end && (*p->at == '*' || *p->at == '?')) {
-		if (p->end - p->at < 2 || p->at[0] == '*' || p->at[1] != ':') {
-			p->has_failed = true;
-			return;
-		}
-		p->at += 2;
-	}
+	fw_code_pattern_open(p);
 	start = p->at;
-	if (++p->depth > DEPTH_MAX) {
+	if (p->has_failed || ++p->depth > DEPTH_MAX) {
 		p->has_failed = true;
 		return;
 	}
@@ -408,7 +318,7 @@ static void group(struct parser *p, struct sequence *sequence)
 		return;
 	}
 	p->at++;
-	times = read_times(p);
+	times = fw_code_pattern_times(p);
 	if (count == 1 && times.least == 1 && times.is_exact) {
 		const char *after = p->at;
 
@@ -424,7 +334,7 @@ static void group(struct parser *p, struct sequence *sequence)
 	p->depth--;
 }
 
-static void item(struct parser *p, struct sequence *sequence)
+static void item(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	struct atom atom = { .len = 0 };
 
@@ -441,12 +351,12 @@ static void item(struct parser *p, struct sequence *sequence)
 	case '{': p->has_failed = true; return;
 	default: character(p, &atom); break;
 	}
-	put(sequence, &atom, read_times(p));
+	put(sequence, &atom, fw_code_pattern_times(p));
 }
 
-/* Reads up to the end, or to the parenthesis that closes the group; returns how many
- * alternatives there are. Of more than one, `sequence` is not right. */
-static size_t alternatives(struct parser *p, struct sequence *sequence,
+/* Parses up to the end, or to the parenthesis that closes the group. Returns the number
+ * of alternatives. If there is more than one, `sequence` must not be used. */
+static size_t alternatives(struct fw_code_pattern *p, struct sequence *sequence,
 			   struct fw_byte_runs *ret_runs)
 {
 	for (size_t count = 1;; count++) {
@@ -467,7 +377,9 @@ static size_t alternatives(struct parser *p, struct sequence *sequence,
 void fw_byte_runs_of_regex(const char *pattern, size_t len, bool ignores_case,
 			   struct fw_byte_runs *ret_runs)
 {
-	struct parser p = { .at = pattern, .end = pattern + len, .ignores_case = ignores_case };
+	struct fw_code_pattern p = { .at = pattern,
+				     .end = pattern + len,
+				     .ignores_case = ignores_case };
 	struct sequence sequence = { .best.count = 0 };
 	size_t count;
 

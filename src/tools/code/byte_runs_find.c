@@ -1,9 +1,9 @@
 /*
- * byte_runs_find.c - see byte_runs.h. Looking for a run in a text.
+ * byte_runs_find.c - see byte_runs.h. This file searches for a run in a text.
  *
- * Of a byte the low half selects from a table the high halves that are in the set, one bit for
- * each of the eight of ASCII. That is two shuffles for 32 bytes, so a few of the rarest bytes of a
- * run exclude nearly every place.
+ * The low half of a byte selects from a table the high halves that are in the set, one
+ * bit for each of the eight high halves of ASCII. That takes two shuffles for 32 bytes,
+ * so comparing a few of the rarest bytes of a run excludes nearly every place.
  */
 #include "tools/code/byte_runs.h"
 
@@ -15,7 +15,7 @@
 
 enum { CHUNK = 4096 };
 
-/* How common bytes of a set are in source code, roughly. */
+/* Roughly how common the bytes of a set are in source code. */
 static unsigned commonness(const struct fw_byte_run_set *set)
 {
 	unsigned sum = 0;
@@ -36,8 +36,8 @@ static size_t distance(size_t a, size_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* The rarest byte that is not looked at yet; of equal ones the one that is farthest from the one
- * before: their neighbours are alike. */
+/* Chooses the rarest byte that is not used yet. Among equally rare bytes it takes the one
+ * farthest from the last choice, because neighbouring bytes are similar and exclude less. */
 static size_t choose(const struct fw_byte_run *run, const bool *is_taken, size_t before)
 {
 	size_t best = run->len;
@@ -111,7 +111,7 @@ __attribute__((target("avx2"))) static const char *find_avx2(
 		for (size_t i = 0; i < scan->count && bits; i++) {
 			__m256i part =
 				_mm256_loadu_si256((const void *)(text + scan->looks[i].at));
-			/* 0 for bytes beyond ASCII */
+			/* 0 for non-ASCII bytes */
 			__m256i low = _mm256_shuffle_epi8(lows[i], part);
 			__m256i high = _mm256_shuffle_epi8(
 				high_bits, _mm256_and_si256(_mm256_srli_epi16(part, 4), half));

@@ -4,12 +4,13 @@
  * A server has one repository, whose paths are relative to it, or several with names,
  * and then the first component of every path is the name of its repository.
  *
- * Tools run in worker processes, which keep nothing between calls but files that are mapped
- * (mapped.h): handlers only read `struct fw_code_set`, which the server fills in before workers
- * are forked.
+ * Tools run in worker processes, which keep nothing between calls except mapped files
+ * (mapped.h). Handlers only read `struct fw_code_set`, which the server fills in before
+ * it forks the workers.
  *
- * The one rule to remember: every failure is an error from common/, error.h or the
- * registry; its envelope (empty result, `error`, `problem`) is made by the server.
+ * The one rule to remember: a handler reports every failure as an error of common/,
+ * error.h or the registry. The server makes the envelope (empty result, `error`,
+ * `problem`).
  */
 #ifndef FW_TOOLS_CODE_CODE_H
 #define FW_TOOLS_CODE_CODE_H
@@ -35,7 +36,7 @@ fw_error *fw_code_search_text(fw_call *call, void *ctx);
 fw_error *fw_code_blame_range(fw_call *call, void *ctx);
 fw_error *fw_code_file_history(fw_call *call, void *ctx);
 
-/* How the tools of a group run. */
+/* How the tools of each group run. */
 struct fw_code_runs {
 	fw_run run;
 	fw_workers *workers;

@@ -16,7 +16,7 @@ static const int64_t first_s = -62135510400, last_s = 253370764800;
 
 void fw_code_date(int64_t time, int zone, char ret_text[FW_CODE_DATE_SIZE])
 {
-	/* A commit can have any number: what is no date is 1970. */
+	/* A commit can have any number here. One that is not a date is shown as 1970. */
 	bool is_date =
 		time >= first_s && time <= last_s && zone > -ZONE_MOST && zone < ZONE_MOST;
 	int away = is_date ? abs(zone) : 0;

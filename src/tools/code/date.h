@@ -8,8 +8,8 @@
 
 enum { FW_CODE_DATE_SIZE = 48 };
 
-/* As git writes it with %aI, in the time zone of the author: "2025-11-08T13:05:00+01:00", and
- * "Z" for UTC. `zone` is that of the commit: 130 is +0130. */
+/* Writes the date as git does for %aI, in the author's time zone:
+ * "2025-11-08T13:05:00+01:00", and "Z" for UTC. `zone` is as in the commit: 130 is +0130. */
 void fw_code_date(int64_t time, int zone, char ret_text[FW_CODE_DATE_SIZE]);
 
 #endif

@@ -28,7 +28,7 @@ enum { SHA, AUTHOR, EMAIL, DATE, MESSAGE, FIELD_COUNT };
 
 struct history {
 	fw_call *call;
-	unsigned field; /* that is being read */
+	unsigned field; /* number of the field that is being read */
 	size_t commits;
 	struct fw_buf out;
 };
@@ -102,13 +102,14 @@ static fw_error *list(struct history *h, const struct fw_code_place *place)
 	FW_TRY(fw_code_max_results(h->call, "limit", SHOWN, FW_LIMIT_CODE_COMMITS, &limit));
 	(void)snprintf(count, sizeof count, "--max-count=%lld", (long long)limit);
 	if (!fw_git_ask(place, "HEAD", &head) || !head.hash[0])
-		memcpy(head.hash, "HEAD", sizeof "HEAD"); /* git will say what is wrong */
+		memcpy(head.hash, "HEAD", sizeof "HEAD"); /* git log will report the error */
 	else if (fw_git_graph_find(place, head.hash, &graph))
 		git.directory = graph.directory;
 	FW_BUF(&h->out, "{\"commits\":[");
 	FW_TRY(fw_git_read(&git, &reader));
 	if (!h->commits) {
-		/* --follow lists no merges, and a merge can be what created the file. */
+		/* --follow does not list merges, but the file may have been created by a
+		 * merge. */
 		git.argv = argv + 1;
 		FW_TRY(fw_git_read(&git, &reader));
 	}

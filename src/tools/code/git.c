@@ -1,10 +1,10 @@
 /*
  * git.c - see git.h.
  *
- * The settings below turn off every way in which `git blame` and `git log` could run a program
- * that a repository names. blame reads the commit HEAD and not the work tree, because reading
- * the work tree would run the clean filter of a path. Missing objects of a partial clone are
- * not fetched: no transport is permitted.
+ * The options below turn off every way in which `git blame` and `git log` could run a
+ * program that a repository names. blame reads the commit HEAD and not the work tree,
+ * because reading the work tree would run the clean filter of a path. Missing objects of
+ * a partial clone are not fetched: no transport is permitted.
  */
 #include "tools/code/git.h"
 
@@ -22,7 +22,7 @@
 
 #include <faultwire/raise.h>
 
-enum { REASON_BYTES = 256, USAGE = 129 /* status of git after a usage error */ };
+enum { REASON_BYTES = 256, USAGE = 129 /* git's exit status after a usage error */ };
 
 /* clang-format off */
 static const char *const safe_options[] = {
@@ -45,7 +45,8 @@ static const char *const safe_options[] = {
 
 /* ---- what went wrong ---- */
 
-/* How long the directory of the server is that the text begins with; 0: there is none. */
+/* If the text begins with a directory of the server, returns the length of its path;
+ * otherwise 0. */
 static size_t directory_at(const struct fw_git *git, char found[2][FW_PATH_SIZE], size_t count,
 			   const char *text)
 {
@@ -57,7 +58,7 @@ static size_t directory_at(const struct fw_git *git, char found[2][FW_PATH_SIZE]
 	return root[1] && strncmp(text, root, strlen(root)) == 0 ? strlen(root) : 0;
 }
 
-/* The message of git without "fatal: " and without the server's paths. */
+/* Copies git's message without "fatal: " and without paths of the server. */
 static void read_reason(const struct fw_git *git, const char *tail, char reason[REASON_BYTES])
 {
 	char found[2][FW_PATH_SIZE];
@@ -91,7 +92,7 @@ static bool is_on_disk(const struct fw_code_place *place)
 	return fstatat(place->root.fd, place->path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Messages of git that have a better one. */
+/* Raises a more specific error for some messages of git. */
 static fw_error *translate(const struct fw_git *git, const char *reason)
 {
 	if (strstr(reason, "not a git repository"))
@@ -126,7 +127,7 @@ static fw_error *judge(const struct fw_git *git, const struct fw_command_result 
 		return failed(git, reason);
 	}
 	read_reason(git, result->tail, reason);
-	/* What an old one says to an option that it does not know. */
+	/* An old git reports an unknown option in this way. */
 	if (result->status == USAGE || strstr(reason, "unrecognized argument")) {
 		char text[REASON_BYTES + 32];
 
@@ -156,8 +157,8 @@ static bool take(void *ctx, const char *bytes, size_t len)
 	return run->git->take(run->git->ctx, bytes, len);
 }
 
-/* The mailmap of a work tree is a file in it. Another directory is a bare repository to git, whose
- * mailmap would be that of the commit HEAD. */
+/* The mailmap of a work tree is the file in it. git treats another directory as a bare
+ * repository, and would read the mailmap from the commit HEAD. */
 static size_t put_mailmap(const struct fw_code_place *place, struct fw_git_line *line,
 			  size_t count)
 {
@@ -203,7 +204,7 @@ static void put_environment(const struct fw_code_place *place, const char *direc
 	size_t count = 0;
 
 	(void)fw_path_split(place->root.path, above);
-	/* A repository above is not looked for. */
+	/* Do not search parent directories for a repository. */
 	(void)snprintf(line->ceiling, sizeof line->ceiling, "GIT_CEILING_DIRECTORIES=%s",
 		       above);
 	(void)snprintf(line->path, sizeof line->path, "PATH=%s",
@@ -276,7 +277,7 @@ fw_error *fw_git_run(const struct fw_git *git)
 
 /* ---- worktrees and submodules ---- */
 
-/* The first line of a small file, or the rest of the line that begins with `key`. */
+/* Reads the first line of a small file that begins with `key`, without the key. */
 static bool read_line(const char *directory, const char *name, const char *key,
 		      char ret_line[FW_PATH_SIZE])
 {
@@ -303,7 +304,7 @@ static bool read_line(const char *directory, const char *name, const char *key,
 	return has_found;
 }
 
-/* A path in a file of `directory`, made canonical; "" if there is nothing. */
+/* Resolves a path that was read from a file in `directory`. "" if it does not exist. */
 static bool resolve(const char *directory, const char *path, char ret_path[FW_PATH_SIZE])
 {
 	char joined[2 * FW_PATH_SIZE];
@@ -321,7 +322,7 @@ static bool resolve(const char *directory, const char *path, char ret_path[FW_PA
 	return true;
 }
 
-/* Does the git directory name the repository as its work tree? */
+/* True: the git directory names the repository as its work tree. */
 static bool is_linked_back(const char *git_directory, const char *repository)
 {
 	char line[FW_PATH_SIZE], path[FW_PATH_SIZE], dot_git[FW_PATH_SIZE + 8];
@@ -341,7 +342,7 @@ size_t fw_git_directories(const char *repository, char ret_paths[2][FW_PATH_SIZE
 	    !resolve(repository, line, ret_paths[0]) ||
 	    !is_linked_back(ret_paths[0], repository))
 		return 0;
-	/* The objects of a worktree are in the directory of the main one. */
+	/* The objects of a linked worktree are in the git directory of the main one. */
 	if (read_line(ret_paths[0], "commondir", "", line) &&
 	    resolve(ret_paths[0], line, ret_paths[1]) &&
 	    fw_path_is_beneath(ret_paths[0], ret_paths[1]))

@@ -1,12 +1,13 @@
 /*
- * git.h - running the git program on a repository that may be hostile.
+ * git.h - runs the git program on a repository that may be hostile.
  *
- * A repository is only data here: nothing that its configuration names is run, no hook,
- * filter, pager, text converter, signature check or transport, and no configuration of the
- * user or the system is read. Commands read commits, never the files of the work tree.
+ * A repository is only data here. No program that its configuration names is run: no
+ * hook, filter, pager, text converter, signature check or transport. The configuration of
+ * the user and the system is not read. Commands read commits, never files of the work
+ * tree.
  *
- * The one rule to remember: only in a worker process, because fw_command_run() ends every
- * other child of the process.
+ * The one rule to remember: use it only in a worker process, because fw_command_run()
+ * ends every other child of the process.
  */
 #ifndef FW_TOOLS_CODE_GIT_H
 #define FW_TOOLS_CODE_GIT_H
@@ -18,13 +19,13 @@
 struct fw_git {
 	const struct fw_code_place *place;
 	const char *command;     /* "blame" */
-	const char *const *argv; /* what follows it, NULL at the end; without the path */
-	/* A directory to use as that of the repository (git_graph.h), NULL: its own. */
+	const char *const *argv; /* further arguments without the path; NULL at the end */
+	/* Git directory to use instead of the repository's own (git_graph.h). NULL: its own. */
 	const char *directory;
 	/* With `directory`: the commit that is HEAD, whose mailmap counts in a bare repository. */
 	const char *head;
 	uint32_t limit_ms; /* 0: FW_LIMIT_CODE_GIT_MS */
-	/* Its output as it comes; false ends it. */
+	/* Gets the output in pieces, as it comes. False ends the command. */
 	bool (*take)(void *ctx, const char *bytes, size_t len);
 	bool (*is_cancelled)(void *ctx);
 	void *ctx;
@@ -42,7 +43,7 @@ struct fw_git_line {
 	char mailmap[FW_PATH_SIZE + 32];
 };
 
-/* `words`: what follows the options of git itself, NULL at the end; kept, not copied.
+/* `words`: the arguments after git's own options, NULL at the end; not copied.
  * `directory` as above. */
 void fw_git_line_make(const struct fw_code_place *place, const char *directory,
 		      const char *const *words, struct fw_git_line *ret_line);
@@ -55,10 +56,10 @@ bool fw_git_is_bare(const struct fw_code_place *place);
 FW_NODISCARD fw_error *fw_git_run(const struct fw_git *git);
 
 /*
- * Where the commits of a repository are, if not in its directory: a worktree or a submodule has
- * a file .git that names another directory. It is used only if that directory names this
- * one as its work tree, so a repository cannot point to the commits of another. `ret_paths`
- * gets up to two paths; their number is returned.
+ * Finds the commits of a repository if they are not in its directory: a worktree or a
+ * submodule has a file .git that names another directory. That directory is used only if
+ * it names this one as its work tree, so that a repository cannot claim the commits of
+ * another. `ret_paths` gets up to two paths; returns their number.
  */
 size_t fw_git_directories(const char *repository, char ret_paths[2][FW_PATH_SIZE]);
 

@@ -19,9 +19,9 @@
 
 enum { ANSWER_MS = 5000, LINE_BYTES = FW_PATH_SIZE + 256 };
 
-/* A process per repository. */
+/* One process per repository. */
 struct asked {
-	dev_t device; /* of the root, and 0 if there is no process */
+	dev_t device; /* of the repository's root; 0: there is no process */
 	ino_t inode;
 	struct fw_subprocess child;
 	int in;
@@ -101,7 +101,8 @@ static bool send_line(const struct asked *asked, const char *name)
 
 	if (len >= (int)sizeof line)
 		return false;
-	/* A pipe takes a line of this size at once. SIGPIPE is ignored in workers. */
+	/* A line of this size fits into a pipe, so it is written in one piece. SIGPIPE is
+	 * ignored in workers. */
 	do
 		sent = write(asked->in, line, (size_t)len);
 	while (sent < 0 && errno == EINTR);
@@ -136,7 +137,8 @@ static bool receive_line(const struct asked *asked, char line[LINE_BYTES])
 	}
 }
 
-/* "HASH TYPE SIZE", or "NAME missing" and the like. */
+/* Parses "HASH TYPE SIZE". Other lines, such as "NAME missing", mean that there is no
+ * such object. */
 static void read_line(const char *line, struct fw_git_object *ret_object)
 {
 	size_t hash = strspn(line, "0123456789abcdef");
@@ -163,7 +165,7 @@ bool fw_git_ask(const struct fw_code_place *place, const char *name,
 		processes[number].inode != place->root.ino))
 		number++;
 	asked = &processes[number];
-	/* One that has died is noticed by its silence. */
+	/* If a process has died, it does not answer, and a second one is started. */
 	for (int i = 0; i < 2; i++) {
 		if (asked->device &&
 		    (asked->device != place->root.dev || asked->inode != place->root.ino))

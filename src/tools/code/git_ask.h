@@ -1,9 +1,9 @@
 /*
- * git_ask.h - what a name of git stands for now ("HEAD", "HEAD:path"), asked from a git process
- * that is kept open (cat-file --batch-check): a fifth of a millisecond and not four.
+ * git_ask.h - resolves a revision or path ("HEAD", "HEAD:path") to an object. It asks a
+ * git process that stays open (cat-file --batch-check), which takes 0.2 ms instead of 4.
  *
- * The one rule to remember: only in a worker process, one call at a time. fw_command_run()
- * ends the process, and the next question starts another.
+ * The one rule to remember: use it only in a worker process, one call at a time.
+ * fw_command_run() ends the git process, and the next question starts another.
  */
 #ifndef FW_TOOLS_CODE_GIT_ASK_H
 #define FW_TOOLS_CODE_GIT_ASK_H
@@ -18,12 +18,12 @@ struct fw_git_object {
 	uint64_t size;
 };
 
-/* Asks for one name, without line breaks. False: git cannot answer; a command will say
- * why. */
+/* Resolves one name, which must not have line breaks. False: git cannot answer; a git
+ * command will report why. */
 bool fw_git_ask(const struct fw_code_place *place, const char *name,
 		struct fw_git_object *ret_object);
 
-/* The processes are gone: fw_command_run() has ended them. */
+/* Forgets the git processes, because fw_command_run() has ended them. */
 void fw_git_ask_forget(void);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * git_graph.c - see git_graph.h. What tools ask; git_graph_make.c makes the graph.
+ * git_graph.c - see git_graph.h. This file finds the graph for a tool; git_graph_make.c
+ * makes it.
  */
 #include "tools/code/git_graph_impl.h"
 
@@ -84,8 +85,9 @@ bool fw_git_graph__directory(const struct fw_code_repo *repo, char ret_path[FW_P
 	return true;
 }
 
-/* Settings that change what blame and log print, or where references are. The words may be found
- * where they mean something else: then it is slower, and right. */
+/* True: there may be settings that change what blame and log print, or where references
+ * are stored. A word may also match elsewhere in the file. Then the graph is not used,
+ * which is slower but still correct. */
 static bool has_settings(const char *text)
 {
 	static const char *const words[] = { "blame", "mailmap", "include", "worktreeconfig",
@@ -98,7 +100,8 @@ static bool has_settings(const char *text)
 	return false;
 }
 
-/* Does packed-refs have a replaced object? It is read in parts, which overlap. */
+/* True: packed-refs has a replaced object, or cannot be read. The file is read in
+ * overlapping parts. */
 static bool has_packed_replacement(const char *directory)
 {
 	static const char wanted[] = " refs/replace/";

@@ -1,12 +1,12 @@
 /*
- * git_graph.h - a commit graph with changed-path filters for a repository, which makes `git log`
- * and `git blame` of a file several times faster, in a private directory.
+ * git_graph.h - keeps, in a private directory, a commit graph with changed-path filters
+ * for a repository. It makes `git log` and `git blame` of a file several times faster.
  *
- * The private directory is a bare repository that borrows the objects of the user's by
- * `alternates` and has only the graph: the user's repository is never written to. A process in
- * the background makes the graph when a tool has asked for it. It is used for repositories
- * without anything that changes what these commands print: no replaced or grafted commits,
- * no shallow history, no settings for blame, log, diff or the mailmap.
+ * The private directory is a bare repository that contains only the graph and refers to
+ * the user's objects through `alternates`, so the user's repository is never written to.
+ * A background process makes the graph when a tool has asked for it. It is used only for
+ * repositories without anything that changes what these commands print: no replaced or
+ * grafted commits, no shallow history, no settings for blame, log, diff or the mailmap.
  */
 #ifndef FW_TOOLS_CODE_GIT_GRAPH_H
 #define FW_TOOLS_CODE_GIT_GRAPH_H
@@ -21,15 +21,16 @@ struct fw_git_graph {
 	char source[FW_GIT_SOURCE_SIZE]; /* changes with the settings of the repository */
 };
 
-/* Creates what workers write: before they are confined. */
+/* Creates the files that workers write. Call it before they are confined. */
 bool fw_git_graph_prepare(const struct fw_code_repo *repo);
 
 /* Finds the graph, and asks for a newer one if it does not have the commit `head`. False:
- * the repository has something special, and results should not be kept. */
+ * the repository has something that changes what the commands print, so results must not
+ * be cached. */
 bool fw_git_graph_find(const struct fw_code_place *place, const char *head,
 		       struct fw_git_graph *ret_graph);
 
-/* Makes graphs when asked; does not return. `ctx` is a struct fw_code_repos. */
+/* Makes graphs when asked. Does not return. `ctx` is a struct fw_code_repos. */
 void fw_git_graph_run(void *ctx);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * git_graph_make.c - the process that makes commit graphs in the background.
  *
- * It looks once a second whether a tool has asked for one. The graph grows by layers
- * (--split), so after some commits only these are added.
+ * Once a second it checks whether a tool has asked for one. The graph is made in layers
+ * (--split), so only new commits are added.
  */
 #include "tools/code/git_graph_impl.h"
 
@@ -21,7 +21,7 @@
 
 enum { PATH_ROOM = FW_PATH_SIZE + 64, MAKE_MS = 30 * 60 * 1000, NICE = 10 };
 
-/* Written beside it and renamed: a reader sees all of it or nothing. */
+/* Writes to a temporary file and renames it, so that a reader never sees a part. */
 static bool put(const char *directory, const char *name, const char *text)
 {
 	char path[PATH_ROOM], final[PATH_ROOM];
@@ -53,7 +53,7 @@ static bool make_directories(const char *directory)
 	return true;
 }
 
-/* A bare repository whose only branch is at `head`. */
+/* Makes a bare repository whose only branch is at `head`. */
 static bool make_repository(const char *directory, const char *objects, const char *head)
 {
 	static const char plain[] = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
@@ -115,7 +115,7 @@ static bool is_hash(const char *text)
 	return (len == 40 || len == FW_GIT_HASH_SIZE - 1) && !text[len];
 }
 
-/* `made` is the last that was tried: a failure is not repeated. */
+/* `made` is the last commit that was tried, so that a failure is not repeated. */
 static void look(const struct fw_code_repo *repo, char made[FW_GIT_HASH_SIZE + 1])
 {
 	char wanted[FW_GIT_HASH_SIZE + 1];

@@ -11,7 +11,7 @@
 
 struct reading {
 	const struct fw_git_reader *reader;
-	struct fw_buf input; /* a record that is not complete */
+	struct fw_buf input; /* an incomplete record */
 	bool has_no_memory;
 	bool has_record;
 };
@@ -59,7 +59,7 @@ fw_error *fw_git_read(const struct fw_git *git, const struct fw_git_reader *read
 	own.ctx = &r;
 	fw_buf_init(&r.input, reader->most + 1);
 	err = fw_git_run(&own);
-	/* A graph that is damaged or out of date must not be the reason of a failure. */
+	/* If it failed with the graph, which may be damaged or out of date, try without it. */
 	if (err && own.directory && !r.has_record) {
 		fw_error_free(err);
 		own.directory = NULL;

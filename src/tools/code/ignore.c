@@ -17,12 +17,12 @@
 
 #include <faultwire/raise.h>
 
-/* One line of a file. */
+/* One rule: a line of a file. */
 struct rule {
 	struct fw_glob *glob;
 	bool is_negated;
 	bool only_directories;
-	bool is_name; /* compared with the last component, at any depth */
+	bool is_name; /* compared with the last component of a path, at any depth */
 };
 
 struct fw_ignore_rules {
@@ -32,7 +32,8 @@ struct fw_ignore_rules {
 
 /* ---- reading ---- */
 
-/* A line without what is not part of its pattern; length 0: there is none. */
+/* Returns the length of a line's pattern, without comment and trailing blanks; 0: no
+ * pattern. */
 static size_t trim(const char *line, size_t len)
 {
 	if (len && line[len - 1] == '\r')
@@ -49,7 +50,7 @@ static size_t trim(const char *line, size_t len)
 	return len && line[0] == '#' ? 0 : len;
 }
 
-/* False: out of memory. A line that is not valid is skipped, as git does. */
+/* Adds the rule of a line. An invalid line is skipped, as git does. False: out of memory. */
 static bool add_line(struct fw_ignore_rules *rules, const char *line, size_t len)
 {
 	struct rule rule = { .glob = NULL };
@@ -65,7 +66,7 @@ static bool add_line(struct fw_ignore_rules *rules, const char *line, size_t len
 		rule.only_directories = true;
 		len--;
 	}
-	/* A slash at the start or in the middle binds the pattern to its directory. */
+	/* A slash at the start or in the middle anchors the pattern to its directory. */
 	rule.is_name = !memchr(line, '/', len);
 	if (len && line[0] == '/') {
 		line++;
@@ -120,7 +121,7 @@ static fw_error *parse(const char *text, size_t len, struct fw_ignore_rules **re
 	return NULL;
 }
 
-/* Links are not followed, as in git. */
+/* Symbolic links are not followed, as in git. */
 static fw_error *read_rules(int dir, const char *path, struct fw_ignore_rules **ret_rules)
 {
 	int fd = openat(dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -234,7 +235,7 @@ bool fw_ignore_is_ignored(const struct fw_ignore *ignore, const char *path, size
 			  size_t name_at, bool is_directory)
 {
 	enum verdict by_ignore = NONE, by_git = NONE, by_exclude = NONE;
-	bool is_outside = false; /* of the innermost repository */
+	bool is_outside = false; /* outside the innermost repository */
 
 	for (size_t i = ignore->count; i-- > 0 && by_ignore == NONE;) {
 		const struct fw_ignore_level *level = &ignore->levels[i];
@@ -263,7 +264,7 @@ bool fw_ignore_is_excluded(const char *name, bool is_directory)
 		".venv",       ".idea",       ".faultwire",
 	};
 
-	/* Of a worktree or a submodule it is a file. */
+	/* In a worktree or a submodule, .git is a file. */
 	if (strcmp(name, ".git") == 0)
 		return true;
 	if (!is_directory || (name[0] != '.' && name[0] != '_' && name[0] != 'n'))

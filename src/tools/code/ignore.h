@@ -1,12 +1,12 @@
 /*
- * ignore.h - which files of a directory tree are left out: by .gitignore, .ignore and
- * .git/info/exclude, and by name.
+ * ignore.h - decides which files of a directory tree are ignored: by .gitignore, .ignore
+ * and .git/info/exclude, and by name.
  *
  * The rules are those of git and ripgrep. The last matching line of a file decides, the
- * file in the deepest directory first. Lines of .ignore outrank those of .gitignore,
- * which outrank .git/info/exclude. A directory with a .git of its own does not inherit
- * lines of .gitignore. A directory that is left out is not entered, so nothing below it
- * can be brought back.
+ * file in the deepest directory first. Lines of .ignore take precedence over .gitignore,
+ * and those over .git/info/exclude. A directory with a .git of its own does not inherit
+ * lines of .gitignore. An ignored directory is not entered, so nothing below it can be
+ * included again.
  *
  * The one rule to remember: push a level for each directory that is entered, from the root
  * down, and pop it when it is left.
@@ -23,7 +23,7 @@ struct fw_ignore_rules;
 
 /* The rules of one directory. */
 struct fw_ignore_level {
-	size_t path_len; /* of the directory's path, with the slash at its end */
+	size_t path_len; /* length of the directory's path, with the slash at its end */
 	bool is_repository;
 	struct fw_ignore_rules *ignore;    /* .ignore; NULL: none */
 	struct fw_ignore_rules *gitignore; /* .gitignore */
@@ -36,15 +36,15 @@ struct fw_ignore {
 	size_t room;
 };
 
-/* What a directory has that concerns it; found while its names are read. */
+/* Which files with rules a directory has, found while its names are read. */
 enum {
 	FW_IGNORE_HAS_IGNORE = 1,
 	FW_IGNORE_HAS_GITIGNORE = 2,
 	FW_IGNORE_HAS_GIT = 4,
-	FW_IGNORE_HAS_ALL = 7 /* not known: look for each */
+	FW_IGNORE_HAS_ALL = 7 /* not known: try to open each */
 };
 
-/* The bit of a name; 0: the name means nothing here. */
+/* The bit for a name; 0: no special name. */
 unsigned fw_ignore_bit(const char *name);
 
 /* Reads the rules of the directory `dir`, whose path has `path_len` bytes with the slash at
@@ -55,12 +55,12 @@ FW_NODISCARD fw_error *fw_ignore_push(struct fw_ignore *ignore, int dir, size_t 
 void fw_ignore_pop(struct fw_ignore *ignore);
 void fw_ignore_clear(struct fw_ignore *ignore);
 
-/* Is it left out? `path` is relative to the root, `name_at` where its last component
- * begins. */
+/* True: the file is ignored. `path` is relative to the root, and its last component
+ * begins at `name_at`. */
 bool fw_ignore_is_ignored(const struct fw_ignore *ignore, const char *path, size_t len,
 			  size_t name_at, bool is_directory);
 
-/* Names that are always left out: those of version control and of caches. */
+/* True: the name is always ignored, as those of version control and caches are. */
 bool fw_ignore_is_excluded(const char *name, bool is_directory);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * list_paths.c - the tool list_paths.
  *
- * `total` counts every path that fits, also those beyond max_results; so the walk always
- * goes to its end, but stat() is called only for the paths that are shown.
+ * `total` counts every path that matches, even beyond max_results, so the walk always
+ * continues to the end. stat() is called only for the paths that are shown.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ enum { SHOWN = 1000 };
 
 struct listing {
 	fw_call *call;
-	const char *prefix; /* of the repository that is listed */
+	const char *prefix; /* prefix of the repository that is being listed */
 	struct fw_globs *include, *exclude;
 	int64_t left; /* paths that may still be shown */
 	int64_t shown;
@@ -67,7 +67,7 @@ static bool file(void *ctx, int dir, const char *path, size_t len, const char *n
 	if (!l->left)
 		l->total++;
 	else if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-		put_item(l, path, &st); /* else it was removed a moment ago */
+		put_item(l, path, &st); /* otherwise it has just been removed */
 	return l->out.state == FW_BUF_OK;
 }
 
@@ -98,7 +98,7 @@ static fw_error *walk_one(struct listing *l, const struct fw_code_set *code, con
 	fw_error *err = NULL;
 
 	FW_TRY(fw_code_place_find(&code->repos, path, len, &place));
-	/* A file is its own list. */
+	/* The path of a file lists just that file. */
 	l->prefix = place.repo->prefix;
 	if (!fw_code_place_is_file(&place, &st))
 		err = walk(l, &place);

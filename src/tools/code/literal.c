@@ -1,34 +1,28 @@
 /*
  * literal.c - see literal.h.
  *
- * It reads the part of the syntax that is common, and gives up at anything else: options
- * in the pattern, assertions, numbered characters, quoting. Letters k and s match the Kelvin
- * sign and the long s if case is ignored, so they end a text like any other character that is
- * not fixed.
+ * It parses the common part of the syntax and gives up on anything else: options in the
+ * pattern, assertions, numbered characters, quoting. If case is ignored, the letters k
+ * and s also match the Kelvin sign and the long s, so they end a text like any other
+ * character that is not fixed.
  */
 #include "tools/code/literal.h"
 
 #include <stdint.h>
 #include <string.h>
 
+#include "tools/code/pattern.h"
+
 enum { DEPTH_MAX = 20 };
 
-struct parser {
-	const char *at;
-	const char *end;
-	bool ignores_case;
-	bool has_failed;
-	unsigned depth;
-};
-
-/* The best texts of a sequence so far, and the one that is being read. */
+/* The best texts of a sequence so far, and the text that is being read. */
 struct sequence {
 	struct fw_literals best;
-	struct fw_literal also; /* the best of the others */
+	struct fw_literal also; /* the best text after `best` */
 	struct fw_literal run;
 };
 
-static void alternatives(struct parser *p, struct fw_literals *ret_literals);
+static void alternatives(struct fw_code_pattern *p, struct fw_literals *ret_literals);
 
 /* ---- which texts are best ---- */
 
@@ -48,7 +42,7 @@ static void offer_also(struct sequence *sequence, const struct fw_literals *lite
 		sequence->also = literals->list[0];
 }
 
-/* Longer is better; if as long, fewer. */
+/* Keeps the better texts: the longer ones, or if equally long, fewer. */
 static void offer(struct sequence *sequence, const struct fw_literals *literals)
 {
 	size_t now = shortest(&sequence->best), then = shortest(literals);
@@ -72,12 +66,13 @@ static void end_run(struct sequence *sequence)
 	sequence->run.len = 0;
 }
 
-static bool is_fixed(const struct parser *p, unsigned char c)
+static bool is_fixed(const struct fw_code_pattern *p, unsigned char c)
 {
 	return !p->ignores_case || (c < 0x80 && !strchr("kKsS", c));
 }
 
-static void put(struct parser *p, struct sequence *sequence, const char *text, size_t len)
+static void put(struct fw_code_pattern *p, struct sequence *sequence, const char *text,
+		size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (!text[i] || !is_fixed(p, (unsigned char)text[i])) {
@@ -97,81 +92,25 @@ static void put(struct parser *p, struct sequence *sequence, const char *text, s
 
 /* ---- reading the pattern ---- */
 
-static bool digits(struct parser *p, unsigned *ret_number)
+static void literal(struct fw_code_pattern *p, struct sequence *sequence, const char *text,
+		    size_t len)
 {
-	const char *start = p->at;
+	const struct fw_code_pattern_times times = fw_code_pattern_times(p);
 
-	*ret_number = 0;
-	while (p->at < p->end && *p->at >= '0' && *p->at <= '9' && p->at - start < 6)
-		*ret_number = *ret_number * 10 + (unsigned)(*p->at++ - '0');
-	return p->at > start;
+	if (times.least)
+		put(p, sequence, text, len);
+	if (times.is_given)
+		end_run(sequence);
 }
 
-/* {2}, {2,}, {2,5}; another brace may be an ordinary character, or not. */
-static unsigned braces(struct parser *p)
-{
-	unsigned least = 0, most;
-
-	p->at++;
-	if (!digits(p, &least))
-		p->has_failed = true;
-	if (p->at < p->end && *p->at == ',') {
-		p->at++;
-		(void)digits(p, &most);
-	}
-	if (p->at >= p->end || *p->at++ != '}')
-		p->has_failed = true;
-	return least;
-}
-
-enum times { ONCE, MORE, PERHAPS };
-
-/* Reads the quantifier that follows, if there is one. */
-static enum times times(struct parser *p)
-{
-	enum times times;
-
-	if (p->at >= p->end)
-		return ONCE;
-	switch (*p->at) {
-	case '*':
-	case '?':
-		p->at++;
-		times = PERHAPS;
-		break;
-	case '+':
-		p->at++;
-		times = MORE;
-		break;
-	case '{': times = braces(p) ? MORE : PERHAPS; break;
-	default: return ONCE;
-	}
-	if (p->at < p->end && (*p->at == '?' || *p->at == '+'))
-		p->at++;
-	/* Two quantifiers in a row are an error, or mean something else. */
-	if (p->at < p->end && strchr("*+?{", *p->at))
-		p->has_failed = true;
-	return times;
-}
-
-static void literal(struct parser *p, struct sequence *sequence, const char *text, size_t len)
-{
-	switch (times(p)) {
-	case ONCE: put(p, sequence, text, len); return;
-	case MORE: put(p, sequence, text, len); break;
-	case PERHAPS: break;
-	}
-	end_run(sequence);
-}
-
-/* Anything that matches one character, or none, but not a fixed one. */
-static void other(struct parser *p, struct sequence *sequence)
+/* Parses an element that matches one character or none, but not a fixed one. */
+static void other(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	end_run(sequence);
-	(void)times(p);
+	(void)fw_code_pattern_times(p);
 }
 
-static void escape(struct parser *p, struct sequence *sequence)
+static void escape(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	char c;
 
@@ -201,7 +140,7 @@ static void escape(struct parser *p, struct sequence *sequence)
 	}
 }
 
-static void class(struct parser *p, struct sequence *sequence)
+static void class(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	p->at++;
 	if (p->at < p->end && *p->at == '^')
@@ -210,17 +149,13 @@ static void class(struct parser *p, struct sequence *sequence)
 		p->at++;
 	while (p->at < p->end && *p->at != ']') {
 		if (*p->at == '[' && p->at + 1 < p->end && strchr(":.=", p->at[1])) {
-			const char *at = p->at + 2;
+			bool is_digit;
 
 			/* [[:alpha:]], but [[:a] is an ordinary class. */
-			while (at < p->end && ((*at >= 'a' && *at <= 'z') || *at == '^'))
-				at++;
-			if (p->at[1] != ':' || p->end - at < 2 || at[0] != ':' ||
-			    at[1] != ']') {
+			if (!fw_code_pattern_posix(p, &is_digit)) {
 				p->has_failed = true;
 				return;
 			}
-			p->at = at + 2;
 		} else if (*p->at == '\\') {
 			if (p->at + 1 >= p->end || strchr("QEco", p->at[1])) {
 				p->has_failed = true;
@@ -239,19 +174,12 @@ static void class(struct parser *p, struct sequence *sequence)
 	other(p, sequence);
 }
 
-static void group(struct parser *p, struct sequence *sequence)
+static void group(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	struct fw_literals inside = { .count = 0 };
 
-	p->at++;
-	if (p->at < p->end && (*p->at == '*' || *p->at == '?')) {
-		if (p->end - p->at < 2 || p->at[0] == '*' || p->at[1] != ':') {
-			p->has_failed = true;
-			return;
-		}
-		p->at += 2;
-	}
-	if (++p->depth > DEPTH_MAX) {
+	fw_code_pattern_open(p);
+	if (p->has_failed || ++p->depth > DEPTH_MAX) {
 		p->has_failed = true;
 		return;
 	}
@@ -263,11 +191,11 @@ static void group(struct parser *p, struct sequence *sequence)
 	}
 	p->at++;
 	end_run(sequence);
-	if (times(p) != PERHAPS)
+	if (fw_code_pattern_times(p).least)
 		offer(sequence, &inside);
 }
 
-static size_t character(const struct parser *p)
+static size_t character(const struct fw_code_pattern *p)
 {
 	unsigned char c = (unsigned char)*p->at;
 	size_t len = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
@@ -275,7 +203,7 @@ static size_t character(const struct parser *p)
 	return len <= (size_t)(p->end - p->at) ? len : 1;
 }
 
-static void item(struct parser *p, struct sequence *sequence)
+static void item(struct fw_code_pattern *p, struct sequence *sequence)
 {
 	size_t len;
 
@@ -301,8 +229,8 @@ static void item(struct parser *p, struct sequence *sequence)
 	}
 }
 
-/* Reads up to the end, or to the parenthesis that closes the group. */
-static void alternatives(struct parser *p, struct fw_literals *ret_literals)
+/* Parses up to the end, or to the parenthesis that closes the group. */
+static void alternatives(struct fw_code_pattern *p, struct fw_literals *ret_literals)
 {
 	struct fw_literals all = { .count = 0 };
 	bool is_known = true;
@@ -333,7 +261,9 @@ static void alternatives(struct parser *p, struct fw_literals *ret_literals)
 void fw_literals_of_regex(const char *pattern, size_t len, bool ignores_case,
 			  struct fw_literals *ret_literals)
 {
-	struct parser p = { .at = pattern, .end = pattern + len, .ignores_case = ignores_case };
+	struct fw_code_pattern p = { .at = pattern,
+				     .end = pattern + len,
+				     .ignores_case = ignores_case };
 
 	*ret_literals = (struct fw_literals){ .count = 0 };
 	alternatives(&p, ret_literals);
@@ -344,7 +274,9 @@ void fw_literals_of_regex(const char *pattern, size_t len, bool ignores_case,
 void fw_literals_of_text(const char *text, size_t len, bool ignores_case,
 			 struct fw_literals *ret_literals)
 {
-	struct parser p = { .at = text, .end = text + len, .ignores_case = ignores_case };
+	struct fw_code_pattern p = { .at = text,
+				     .end = text + len,
+				     .ignores_case = ignores_case };
 	struct sequence sequence = { .run.len = 0 };
 
 	while (p.at < p.end) {

@@ -1,9 +1,10 @@
 /*
- * literal.h - texts of which every match of a regular expression contains at least one.
+ * literal.h - finds texts such that every match of a regular expression contains at least
+ * one of them.
  *
  * A search looks for them first, and runs the regular expression only on the lines that
- * have one. So it must never name a text that a match can do without; if in doubt,
- * there is none. literal_test.c checks that with random expressions.
+ * have one. So a text must never be required if a match without it is possible. If in
+ * doubt, none is returned. search_test.c checks that with random expressions.
  */
 #ifndef FW_TOOLS_CODE_LITERAL_H
 #define FW_TOOLS_CODE_LITERAL_H
@@ -21,16 +22,17 @@ struct fw_literal {
 struct fw_literals {
 	struct fw_literal list[FW_LITERALS_MAX];
 	size_t count; /* 0: none are known */
-	/* Every match contains this one, too; the length is 0 if there is none. Two texts
-	 * that are not next to each other exclude more files than one of them. */
+	/* Every match also contains this text; the length is 0 if there is none. Two
+	 * separate texts exclude more files than one of them. */
 	struct fw_literal also;
 };
 
-/* Of a regular expression of PCRE2 in UTF-8, valid or not. With `ignores_case` the texts are
- * ASCII in lower case, without letters that also match one beyond ASCII. */
+/* Finds the texts of a PCRE2 regular expression in UTF-8. It may be invalid. With
+ * `ignores_case` the texts are ASCII in lower case, without letters that also match a
+ * non-ASCII character. */
 void fw_literals_of_regex(const char *pattern, size_t len, bool ignores_case,
 			  struct fw_literals *ret_literals);
-/* Of a text that is to be found as it is. */
+/* The same for a search of a fixed text. */
 void fw_literals_of_text(const char *text, size_t len, bool ignores_case,
 			 struct fw_literals *ret_literals);
 

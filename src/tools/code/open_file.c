@@ -1,9 +1,9 @@
 /*
  * open_file.c - the tool open_file.
  *
- * A file is read in pieces and only as far as the lines that are asked for, so a few
- * lines of a large file cost little. What is read is checked to be UTF-8; a small file is
- * read to its end for that, so that a binary file is refused whichever lines are asked for.
+ * A file is read in pieces, and only up to the last requested line, so a few lines of a
+ * large file cost little. The bytes that are read must be UTF-8. A small file is always
+ * read to its end, so that a binary file is refused whichever lines are requested.
  *
  * The order of the checks is fixed by the contract: containment, existence, kind,
  * encoding, then the numbers of the lines.
@@ -28,17 +28,17 @@ struct reading {
 	int fd;
 	const char *path;
 	bool is_checked_whole;
-	int64_t start; /* the first line that is wanted */
-	int64_t end;   /* the last one */
-	int64_t line;  /* the one that the next byte belongs to */
+	int64_t start; /* the first requested line */
+	int64_t end;   /* the last requested line */
+	int64_t line;  /* the line that the next byte belongs to */
 	bool is_done;
 	struct fw_buf content;
-	int64_t lines; /* of the content */
+	int64_t lines; /* lines in `content` */
 	char piece[PIECE + CHARACTER];
-	size_t kept; /* bytes of a character that the next piece completes */
+	size_t kept; /* bytes of an incomplete character at the end of a piece */
 };
 
-/* Takes the bytes of the lines that are wanted. */
+/* Copies the bytes of the requested lines. */
 static void take(struct reading *r, const char *text, size_t len)
 {
 	if (r->start == 1 && r->end == INT64_MAX) {
@@ -58,7 +58,7 @@ static void take(struct reading *r, const char *text, size_t len)
 	r->is_done = r->line > r->end && !r->is_checked_whole;
 }
 
-/* The piece of `len` bytes that was read last is not text. */
+/* The error for the last piece, of `len` bytes, which is not text. */
 static fw_error *not_text(const struct reading *r, size_t len)
 {
 	off_t end = lseek(r->fd, 0, SEEK_CUR);
@@ -83,7 +83,7 @@ static fw_error *read_piece(struct reading *r, bool *ret_has_more)
 	}
 	len = r->kept + (size_t)got;
 	valid = fw_utf8_valid(r->piece, len);
-	/* The end of a piece may split a character, the end of the file may not. */
+	/* A character may be split at the end of a piece, but not at the end of the file. */
 	if (len - valid >= CHARACTER || (valid != len && got == 0))
 		return not_text(r, len);
 	take(r, r->piece, valid);
@@ -110,7 +110,7 @@ static fw_error *read_lines(struct reading *r)
 	return NULL;
 }
 
-/* Why the numbers are no range; NULL if they are one. */
+/* Why the numbers are not a valid range; NULL: they are. */
 static const char *fault_of(const int64_t *start, const int64_t *end)
 {
 	if (start && *start <= 0)

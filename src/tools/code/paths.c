@@ -1,5 +1,6 @@
 /*
- * paths.c - see paths.h. Paths follow each other in blocks, which do not move.
+ * paths.c - see paths.h. Paths are stored one after the other in blocks that are never
+ * moved.
  */
 #include "tools/code/paths.h"
 

@@ -1,11 +1,12 @@
 /*
  * query.c - see query.h.
  *
- * Most of the time of a search goes to lines that do not match. They are skipped by looking
- * for the texts that a match requires (literal.h, scan.h). An expression without such a
- * text, `[0-9]{7,}`, is first run on the whole block, which finds the next line that can
- * match, and then on that line alone. That is right only for expressions that match
- * in the block wherever they match in a line: no assertions, no atomic groups.
+ * A search spends most of its time on lines that do not match. They are skipped by
+ * looking for the texts that a match requires (literal.h, scan.h). If an expression
+ * requires no text, as in `[0-9]{7,}`, it is first run on the whole block to find the
+ * next line that can match, and then on that line alone. That is correct only for
+ * expressions that match in the block wherever they match in a line, so it is not done
+ * for assertions and atomic groups.
  *
  * A line on which PCRE2 takes too many steps is matched by an automaton (linear.h).
  */
@@ -30,14 +31,14 @@ struct fw_query {
 	char *text;
 	size_t len;
 	bool ignores_case;
-	bool is_exact; /* where a literal is found, there is a match: no expression needed */
+	bool is_exact; /* a literal is always a match: no expression needed */
 	struct fw_literals literals;
 	struct fw_scan scans[FW_LITERALS_MAX];
 	size_t scan_count;
 	struct fw_byte_runs runs;
 	struct fw_byte_run_scan
 		run_scans[FW_BYTE_RUN_BRANCHES]; /* the best run of each branch */
-	size_t run_scan_count; /* 0: the literals are longer, or nothing is known */
+	size_t run_scan_count; /* 0: the literals are better, or there are no runs */
 	pcre2_code *code;      /* for a line; NULL if exact */
 	pcre2_code *sieve;     /* for a block; NULL: match line by line */
 	bool has_jit;
@@ -112,7 +113,7 @@ static fw_error *compile_regex(struct fw_query *query)
 	fw_literals_of_regex(query->text, query->len, query->ignores_case, &query->literals);
 	fw_byte_runs_of_regex(query->text, query->len, query->ignores_case, &query->runs);
 	query->can_be_linear = fw_linear_is_possible(query->text, query->len);
-	/* A class that excludes something may begin with ^, which is not plain. */
+	/* Negated classes could match a line feed, but `^` is not plain. */
 	if (!query->literals.count && fw_linear_is_plain(query->text, query->len))
 		query->sieve = compile(query, options, &error, &at, &query->sieve_has_jit);
 	return NULL;
@@ -136,7 +137,7 @@ static void prepare_scans(struct fw_query *query)
 {
 	bool has_short = false;
 
-	/* A text may be longer than a literal is kept. */
+	/* The text may be longer than a literal can be. */
 	if (query->is_exact && !query->ignores_case) {
 		fw_scan_init(&query->scans[0], query->text, query->len, false);
 		query->scan_count = 1;
@@ -156,7 +157,8 @@ static void prepare_scans(struct fw_query *query)
 	query->run_scan_count = query->runs.count;
 }
 
-/* Does an expression have a line break outside of a class? No line has one. */
+/* True: the expression has \n outside of a class. It could not match, because no line has
+ * one. */
 static bool has_line_break(const char *text, size_t len)
 {
 	bool in_class = false;
@@ -165,7 +167,7 @@ static bool has_line_break(const char *text, size_t len)
 		if (text[i] == '\\' && i + 1 < len) {
 			i++;
 			if (text[i] == 'Q' || (text[i] == 'n' && !in_class))
-				return text[i] == 'n'; /* what follows \Q is a text */
+				return text[i] == 'n'; /* after \Q comes literal text */
 		} else if (text[i] == '[' || text[i] == ']') {
 			in_class = text[i] == '[';
 		}
@@ -236,7 +238,7 @@ bool fw_query_ignores_case(const struct fw_query *query)
 	return query->ignores_case;
 }
 
-/* Can lines without a run be skipped in this text? */
+/* True: lines of this text without a run can be skipped. */
 static bool has_runs(const struct fw_query *query, const char *text, size_t len)
 {
 	for (size_t i = 0; i < query->run_scan_count; i++)
@@ -387,12 +389,12 @@ struct block {
 	const struct fw_matching *matching;
 	const char *text;
 	const char *end;
-	const char *at; /* the start of the first line that is not looked at yet */
+	const char *at; /* the start of the first line that was not examined yet */
 	struct fw_matcher_lines lines;
-	unsigned tried; /* lines since is_stopped() was asked */
+	unsigned tried; /* lines since is_stopped() was called */
 	bool is_ended;
 	bool by_runs;                /* look for runs, not for literals */
-	const char *next[SCANS_MAX]; /* occurrences at or behind `at`; NULL: none */
+	const char *next[SCANS_MAX]; /* next occurrence from `at` on; NULL: none */
 	bool is_known[SCANS_MAX];    /* next[] is up to date */
 };
 
@@ -420,8 +422,8 @@ static void report(struct block *b, const char *line, size_t len, size_t start)
 		b->is_ended = true;
 }
 
-/* Matches the line that begins at `line`, and goes behind it. `hit`: where a literal is;
- * NULL: not known. */
+/* Matches the line that begins at `line`, and moves to the next line. `hit`: the position
+ * of a literal; NULL: not known. */
 static fw_error *try_line(struct block *b, const char *line, const char *hit)
 {
 	const struct fw_query *query = b->matcher->query;
@@ -483,7 +485,8 @@ static const char *line_of(const struct block *b, const char *hit)
 	return newline ? newline + 1 : b->at;
 }
 
-/* Where the text of an exact query is, there is a match; but a CR may be the end of a line. */
+/* True: each occurrence of the text is a match, and the caller only counts. Not if the
+ * text has a CR, which may be part of a line end. */
 static bool can_count(const struct block *b)
 {
 	const struct fw_query *query = b->matcher->query;
@@ -493,7 +496,7 @@ static bool can_count(const struct block *b)
 	       b->matching->only_counts(b->matching->ctx);
 }
 
-/* Counts the other lines that match: where they begin does not matter. */
+/* Counts the remaining matching lines, without looking for where they begin. */
 static void count_rest(struct block *b)
 {
 	const struct fw_scan *scan = &b->matcher->query->scans[0];
@@ -537,7 +540,7 @@ static fw_error *run_sieve(struct block *b)
 		fw_error *err = match(b->matcher, true, b->text, (size_t)(b->end - b->text),
 				      (size_t)(b->at - b->text), &has_match, &at);
 
-		/* Across lines it takes too many steps; within them it may not. */
+		/* It takes too many steps on the whole block, but may not on single lines. */
 		if (err && fw_error_code(err) == FW_INPUT_INVALID_VALUE) {
 			fw_error_free(err);
 			return run_lines(b);

@@ -1,10 +1,10 @@
 /*
- * query.h - what search_text looks for in a line, and looking for it in a block of lines.
+ * query.h - the compiled query of search_text, and matching it against a block of lines.
  *
  * A query is compiled once and shared; each thread has a matcher of its own.
  *
- * The one rule to remember: a line is matched alone, without its line end (LF or CR LF).
- * So `^` and `$` are its ends, and no match crosses lines.
+ * The one rule to remember: each line is matched alone, without its line end (LF or CR
+ * LF). So `^` and `$` match at its ends, and no match spans several lines.
  */
 #ifndef FW_TOOLS_CODE_QUERY_H
 #define FW_TOOLS_CODE_QUERY_H
@@ -27,15 +27,15 @@ struct fw_query_options {
 	bool is_case_sensitive;
 };
 
-/* Raises input.invalid_value: empty, with a line break, or not a regular expression, then
- * with the offset. internal.out_of_memory. */
+/* Raises input.invalid_value if the query is empty, has a line break, or is not a valid
+ * regular expression (then with the offset); internal.out_of_memory. */
 FW_NODISCARD fw_error *fw_query_new(const struct fw_query_options *options,
 				    struct fw_query **ret_query);
 void fw_query_free(struct fw_query *query);
 
-/* A matching line has at least one of them; none: nothing is known. */
+/* Every matching line has at least one of them. None: nothing is required. */
 const struct fw_literals *fw_query_literals(const struct fw_query *query);
-/* A matching line has one of them; see byte_runs.h. */
+/* Every matching line has one of them; see byte_runs.h. */
 const struct fw_byte_runs *fw_query_runs(const struct fw_query *query);
 bool fw_query_ignores_case(const struct fw_query *query);
 
@@ -43,21 +43,21 @@ bool fw_query_ignores_case(const struct fw_query *query);
 
 struct fw_matcher;
 
-/* How far the lines of a block are counted. */
+/* Up to where the lines of a block have been counted. */
 struct fw_matcher_lines {
 	const char *at; /* the start of a line */
 	uint64_t number;
 };
 
 struct fw_match {
-	const char *line; /* without its end */
+	const char *line; /* without its line end */
 	size_t len;
 	size_t start; /* where the match begins, in bytes */
 	struct fw_matcher_lines *lines;
 };
 
-/* The number of the line in the block, from 0. Lines are counted when this is called: most
- * matches of a search with many are only counted themselves. */
+/* The number of the line in the block, from 0. Lines are counted only when this is
+ * called, because for most matches of a large result the number is not needed. */
 uint64_t fw_matcher_line(const struct fw_match *match);
 
 FW_NODISCARD fw_error *fw_matcher_new(const struct fw_query *query,
@@ -65,16 +65,17 @@ FW_NODISCARD fw_error *fw_matcher_new(const struct fw_query *query,
 void fw_matcher_free(struct fw_matcher *matcher);
 
 /*
- * Calls `found` for each matching line of a block, which begins at the start of a line;
- * false ends it. `is_stopped` is asked now and then. Raises input.invalid_value if
- * the expression takes too many steps.
+ * Calls `found` for each matching line of a block, until it returns false. The block
+ * begins at the start of a line. `is_stopped` is called now and then. Raises
+ * input.invalid_value if the expression takes too many steps.
  */
 struct fw_matching {
 	bool (*found)(void *ctx, const struct fw_match *match);
 	bool (*is_stopped)(void *ctx);
 	void *ctx;
-	/* May be NULL. If `only_counts` is true, which stays so, matching lines may be counted
-	 * with `counted` instead of calling `found` for each. */
+	/* May be NULL. Once `only_counts` returns true, it must stay true, and matching
+	 * lines may be reported to `counted` as a number instead of calling `found` for
+	 * each. */
 	bool (*only_counts)(void *ctx);
 	void (*counted)(void *ctx, uint64_t lines);
 };
@@ -82,7 +83,7 @@ FW_NODISCARD fw_error *fw_matcher_run(struct fw_matcher *matcher,
 				      const struct fw_matching *matching, const char *text,
 				      size_t len);
 
-/* Can the block have a match? False is certain. */
+/* True: the block may have a match. False: it has none. */
 bool fw_query_may_match(const struct fw_query *query, const char *text, size_t len);
 
 #endif

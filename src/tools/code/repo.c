@@ -99,7 +99,7 @@ static const struct fw_code_repo *named(const struct fw_code_repos *repos, const
 	return NULL;
 }
 
-/* The repository, and the path in it, of an absolute path. */
+/* Finds the repository that holds an absolute path, and the path in it. */
 static const struct fw_code_repo *holding(const struct fw_code_repos *repos, const char *path,
 					  const char **ret_rest)
 {
@@ -178,7 +178,7 @@ static fw_error *not_a_file(const struct fw_code_place *place, mode_t mode)
 fw_error *fw_code_place_open(const struct fw_code_place *place, int *ret_fd,
 			     struct stat *ret_stat)
 {
-	/* A FIFO or a device that takes the place of a file must not block. */
+	/* O_PATH, because opening a FIFO or a device in place of a file could block. */
 	int fd = fw_root_open_beneath(place->root.fd, place->path, O_PATH);
 	int error = errno;
 

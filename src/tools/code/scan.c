@@ -1,9 +1,9 @@
 /*
  * scan.c - see scan.h.
  *
- * The vector code finds places where both rare bytes fit, and compares the rest there. With
- * `ignores_case`, bit 5 is set in the input before letters are compared, which also lets some
- * other bytes through; the comparison of the rest is exact.
+ * The vector code finds places where both rare bytes match, and compares the whole text
+ * there. With `ignores_case`, bit 5 of the input is set before letters are compared. A
+ * few other bytes then match, too, but the comparison of the whole text is exact.
  */
 #include "tools/code/scan.h"
 
@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #endif
 
-/* How common bytes are in source code, from 0 to 255; roughly is enough. */
+/* Roughly how common a byte is in source code, from 0 to 255. */
 static unsigned commonness(unsigned char c)
 {
 	static const char common[] =
@@ -83,7 +83,7 @@ static const char *find_plain(const struct fw_scan *scan, const char *text, cons
 #ifdef __x86_64__
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): types cannot be in parentheses. */
-/* The same for each size of vector; `bits` are places where both bytes fit. */
+/* The same code for each vector size. `bits` marks the places where both bytes match. */
 #define VECTOR_FIND(NAME, TARGET, VECTOR, WIDTH, SET, LOAD, EQUAL, AND, OR, MASK)          \
 	TARGET static const char *NAME(const struct fw_scan *scan, const char *text,       \
 				       const char *last)                                   \
@@ -126,7 +126,8 @@ static const char *find(const struct fw_scan *scan, const char *text, const char
 					      : find_sse2(scan, text, last);
 }
 
-/* Each byte of `counts` counts one place of 16 bytes, as often as it can. */
+/* Each byte of `counts` counts one of 16 positions. It is added to the total before it
+ * overflows. */
 static size_t count_lines(const char *text, size_t blocks)
 {
 	const __m128i newline = _mm_set1_epi8('\n'), zero = _mm_setzero_si128();

@@ -1,8 +1,9 @@
 /*
  * search_text.c - the tool search_text.
  *
- * `paths` has folders and files to search in, and globs that paths must match; a glob that
- * begins with "!" must not match. What exists is no glob: app/[id]/page.tsx. Overlapping folders are searched once.
+ * `paths` has folders and files to search, and globs that paths must match, or must not
+ * match if they begin with "!". The name of an existing file or folder is never read as a
+ * glob: app/[id]/page.tsx. Overlapping folders are searched once.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,10 +35,10 @@ struct search {
 	struct fw_query *query;
 	struct fw_hunt *hunt;
 	struct fw_globs include, exclude;
-	/* Where it begins: in the order of the paths, none below another. Allocated. */
+	/* Where to search, in the order of the paths, none below another. Allocated. */
 	struct fw_code_place *places[FW_LIMIT_CODE_LIST];
 	size_t place_count;
-	struct fw_hunt_where where; /* that is being searched */
+	struct fw_hunt_where where; /* the place that is being searched */
 	bool is_cut;
 };
 
@@ -60,7 +61,7 @@ static fw_error *add_place(struct search *s, const char *text, size_t len)
 	return NULL;
 }
 
-/* Is there a file or a folder of this name, brackets and all? */
+/* True: there is a file or a folder with exactly this name. */
 static bool is_there(const struct search *s, const char *text, size_t len)
 {
 	struct fw_code_place place;
@@ -103,7 +104,8 @@ static bool covers(const struct fw_code_place *above, const struct fw_code_place
 	       (strcmp(above->path, ".") == 0 || fw_path_is_beneath(place->path, above->path));
 }
 
-/* Is it in another one? Of two equal ones, the later is. */
+/* True: the place is inside another one. Of two equal places, the later one counts as
+ * covered. */
 static bool is_covered(const struct search *s, size_t at)
 {
 	for (size_t i = 0; i < s->place_count; i++)
@@ -241,7 +243,7 @@ static fw_error *search(struct search *s, size_t most)
 		err = walk(s, s->places[i]);
 	FW_TRY(err);
 	FW_TRY(fw_hunt_finish(s->hunt, &end));
-	/* Part of the matches would look like all of them. */
+	/* An incomplete result would look like a complete one, so it is an error. */
 	if (end != FW_HUNT_COMPLETE)
 		return fw_raise_search_timeout(s->text);
 	return put_result(s);

@@ -1,8 +1,9 @@
 /*
- * tools.c - the list of tools: names, texts, schemas, operations and empty results.
+ * tools.c - the list of tools: names, descriptions, schemas, operations and empty
+ * results.
  *
- * The empty result of a tool is what the contract adds to each of its errors, so that an
- * error has the shape of a result. The operation is the instance of the problem, a field of
+ * The contract adds the tool's empty result to each of its errors, so that an error has
+ * the shape of a result. The operation becomes the `instance` of the problem, a field of
  * log lines and a label of metrics.
  */
 #include "tools/code/code.h"

@@ -125,13 +125,14 @@ static fw_error *add_indexer(const struct fw_toolset_host *host, struct fw_code_
 	isolation.may_watch = true;
 	isolation.background = fw_indexer_run;
 	isolation.ctx = &code->indexer;
-	/* Address space: stacks, maps of the old index, the new one and its runs. */
+	/* A limit of address space: stacks, and maps of the old index, the new one and
+	 * its runs. */
 	isolation.memory_bytes = 2 * worker_bytes + 3 * count * code->indexer.limit_bytes;
 	isolation.file_bytes = 2 * code->indexer.limit_bytes + worker_bytes;
 	return fw_server_add_workers(host->server, &isolation, &workers);
 }
 
-/* Paths of the processes that run git. */
+/* Paths that the processes that run git may access. */
 struct git_paths {
 	const char *readable[4 * FW_CODE_REPOS_MAX + 1];
 	const char *writable[2 * FW_CODE_REPOS_MAX + 1];
@@ -151,7 +152,8 @@ static const char *path_in(struct git_paths *paths, const char *directory, const
 	return text;
 }
 
-/* Directories of commits that are not in their repository, and what is kept of it. */
+/* Adds the directories of commits outside of a repository, and those for its index and
+ * caches. */
 static void add_git_paths(struct git_paths *paths, const struct fw_code_repo *repo,
 			  bool is_background)
 {
@@ -172,7 +174,8 @@ static void add_git_paths(struct git_paths *paths, const struct fw_code_repo *re
 	paths->writable[paths->writable_count++] = path_in(paths, repo->index, "wanted");
 }
 
-/* They run programs; with `background`, not for calls but to make commit graphs. */
+/* Workers that may run programs. With `background` they make commit graphs instead of
+ * running calls. */
 static fw_error *add_git_workers(const struct fw_toolset_host *host, struct fw_code_set *code,
 				 bool is_background, fw_workers **ret_workers)
 {
@@ -199,7 +202,7 @@ static fw_error *add_git_workers(const struct fw_toolset_host *host, struct fw_c
 	return err;
 }
 
-/* They read the indexes, and ring the bell of their keeper. */
+/* Workers that read files and indexes, and ring the bell of the keeper (board.h). */
 static fw_error *add_file_workers(const struct fw_toolset_host *host,
 				  const struct fw_code_set *code,
 				  const char *const *repositories, fw_workers **ret_workers)
@@ -226,8 +229,8 @@ static fw_error *add_file_workers(const struct fw_toolset_host *host,
 	isolation.readable = readable;
 	isolation.writable = writable;
 	isolation.files = WORKER_FILES;
-	/* Address space, also for the files that stay mapped, and for a map of an index that is
-	 * being replaced. */
+	/* A limit of address space, with room for mapped files and for the map of an
+	 * index that is being replaced. */
 	isolation.memory_bytes = worker_bytes + FW_LIMIT_CODE_MAPPED_BYTES +
 				 2 * indexes * code->indexer.limit_bytes;
 	err = fw_server_add_workers(host->server, &isolation, ret_workers);
@@ -236,8 +239,9 @@ static fw_error *add_file_workers(const struct fw_toolset_host *host,
 }
 
 /*
- * Files are read by workers that can read the repositories and nothing else. git runs in
- * workers that can also run programs, whatever --run says: a confined server cannot.
+ * Tools that read files run in workers that can only read the repositories. git runs in
+ * workers that can also run programs, whatever --run says, because a confined server
+ * cannot.
  */
 static fw_error *add_tools(const struct fw_toolset_host *host, struct fw_code_set *code)
 {
@@ -301,7 +305,7 @@ static const char *instructions(const char *role)
 	       "went wrong.";
 }
 
-/* Not freed: abandoned threads may use it until the process ends. */
+/* Not freed, because abandoned threads may use it until the process ends. */
 static void instance_free(void *instance)
 {
 	(void)instance;

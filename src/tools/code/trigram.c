@@ -1,8 +1,9 @@
 /*
  * trigram.c - see trigram.h.
  *
- * Of a text the shortest lists are intersected first. Lists that are long for the files that
- * are left are left out, except bitmaps, which need not be decoded: to read a file costs less.
+ * The lists of a text are intersected from the shortest on. A list is skipped if decoding
+ * it takes longer than reading the files that are left, except for bitmaps, which need
+ * not be decoded.
  */
 #include "tools/code/trigram.h"
 
@@ -18,8 +19,9 @@
 enum {
 	LISTS_MAX = FW_LITERAL_BYTES,
 	VARINT_MAX = 5,
-	/* A list is decoded if it has at most this many bytes for each file that it may
-	 * spare: that takes less time than to open, read and close them. */
+	/* A list is decoded if it has at most this many bytes per remaining file:
+	 * decoding then takes less time than opening, reading and closing the files that
+	 * it may exclude. */
 	BYTES_PER_FILE = 32,
 };
 
@@ -51,7 +53,7 @@ static size_t blocks_of(uint64_t trigrams)
 	return (trigrams + FW_TRIGRAM_BLOCK - 1) / FW_TRIGRAM_BLOCK;
 }
 
-/* Are all parts inside the file, and as the reader expects them? */
+/* True: all parts are inside the file, and aligned as the reader expects. */
 static bool read_header(const struct fw_trigram_header *header, uint64_t size,
 			struct fw_trigram *index)
 {
@@ -81,7 +83,7 @@ static bool read_header(const struct fw_trigram_header *header, uint64_t size,
 	index->entries_len = header->entries_len;
 	index->trigrams = header->trigram_count;
 	index->identity = header->identity;
-	/* Every path in it then ends before its end. */
+	/* The last path ends with a NUL, so every path ends inside the area. */
 	return !header->paths_len || !index->paths[header->paths_len - 1];
 }
 
@@ -173,7 +175,7 @@ size_t fw_trigram_find(const struct fw_trigram *index, const char *path)
 
 /* ---- the directory ---- */
 
-/* Seven bits per byte; 0 behind the end. */
+/* Decodes a number with seven bits per byte. 0 at the end. */
 static inline uint32_t take_number(const unsigned char **at, const unsigned char *end)
 {
 	uint32_t value = 0;
@@ -236,7 +238,7 @@ void fw_trigram__seek(const struct fw_trigram *index, uint32_t trigram,
 	struct fw_trigram_entry entry = { .number = 0 };
 	size_t low = 0, high = blocks_of(index->trigrams);
 
-	/* The last block that does not begin behind the trigram. */
+	/* Find the last block that does not begin after the trigram. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -299,7 +301,7 @@ static int by_length(const void *a, const void *b)
 	return left->len < right->len ? -1 : left->len > right->len;
 }
 
-/* The lists of a text, shortest first. False: one has no files. */
+/* Finds the lists of a text, the shortest first. False: one of them is empty. */
 static bool find_lists(const struct fw_trigram *index, const struct fw_literal *literal,
 		       struct fw_trigram_span lists[LISTS_MAX], size_t *ret_count)
 {
@@ -322,7 +324,7 @@ static bool find_lists(const struct fw_trigram *index, const struct fw_literal *
 	return true;
 }
 
-/* Keeps the files that are also in the list. */
+/* Removes the files that are not in the list. */
 static size_t intersect(uint32_t *files, size_t count, struct fw_trigram_span span)
 {
 	struct fw_trigram_list list;
@@ -349,7 +351,7 @@ static size_t intersect(uint32_t *files, size_t count, struct fw_trigram_span sp
 	return kept;
 }
 
-/* The bits of files 64 * word and on. */
+/* The bits of the 64 files from 64 * word on. */
 static uint64_t take_word(struct fw_trigram_span span, size_t word)
 {
 	unsigned char bytes[9] = { 0 };
@@ -366,7 +368,7 @@ static uint64_t take_word(struct fw_trigram_span span, size_t word)
 						       << (64 - FW_TRIGRAM_WIDTH_BITS);
 }
 
-/* If even the shortest list is a bitmap: all that are, at once. */
+/* If even the shortest list is a bitmap, intersects all bitmaps, word by word. */
 static void select_bitmaps(const struct fw_trigram *index, const struct fw_trigram_span *lists,
 			   size_t count, uint64_t *bits)
 {
@@ -392,7 +394,7 @@ static size_t take_all(struct fw_trigram_span span, uint32_t *files, size_t most
 	return count;
 }
 
-/* `files` has room for all of them. */
+/* `files` has room for all files of the index. */
 static void select_text(const struct fw_trigram *index, const struct fw_literal *literal,
 			uint32_t *files, uint64_t *bits)
 {
@@ -416,7 +418,7 @@ static void select_text(const struct fw_trigram *index, const struct fw_literal 
 		set_bit(index, bits, files[i]);
 }
 
-/* Keeps the files that may contain `literal`. Without memory they all stay. */
+/* Removes the files that cannot contain `literal`. If there is no memory, all stay. */
 static void narrow(const struct fw_trigram *index, const struct fw_literal *literal,
 		   uint32_t *files, uint64_t *bits)
 {

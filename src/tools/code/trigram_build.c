@@ -1,9 +1,11 @@
 /*
- * trigram_build.c - see trigram_build.h. Collecting trigrams; trigram_write.c writes them.
+ * trigram_build.c - see trigram_build.h. This file collects trigrams; trigram_write.c
+ * writes the index.
  *
- * Pairs of trigram and file are collected in the order of the files and sorted by trigram
- * when memory for them is full: a run. Files ascend from run to run, so for one trigram the
- * runs in their order are one list.
+ * Pairs of trigram and file are collected in the order of the files. When the memory for
+ * them is full, they are sorted by trigram and written to a temporary file as a run. File
+ * numbers ascend from run to run, so the lists of a trigram in all runs, in this order,
+ * form one list.
  */
 #include "tools/code/trigram_build_impl.h"
 
@@ -20,7 +22,7 @@ enum {
 	TRIGRAMS = 1 << 24,
 	RADIX_BITS = 12,
 	RADIX = 1 << RADIX_BITS,
-	/* Bytes per pair in the postings, roughly; for the limit. */
+	/* Rough size of a pair in the postings in tenths of a byte, for the limit. */
 	PAIR_TENTHS = 8,
 };
 
@@ -86,13 +88,13 @@ static bool open_runs(struct fw_trigram_build *build)
 	(void)snprintf(path, sizeof path, "%s/runs.tmp", build->options.directory);
 	(void)unlink(path);
 	build->runs_fd = fw_trigram__create(path);
-	/* Nobody else needs its name, and it goes when the process ends. */
+	/* Remove the name at once, so that the file disappears when the process ends. */
 	(void)unlink(path);
 	return build->runs_fd >= 0;
 }
 
-/* Writes the pairs as trigram, length of the list, list; then the run ends. The files of a
- * list are collected where its pairs were. */
+/* Writes for each trigram: the trigram, the length of its list, and the list. The file
+ * numbers of a list overwrite its pairs. */
 static void write_run(struct fw_trigram_build *build, struct fw_trigram_writer *writer)
 {
 	const uint64_t *pairs = build->pairs;
@@ -142,7 +144,7 @@ bool fw_trigram__flush(struct fw_trigram_build *build)
 
 /* ---- a file ---- */
 
-/* The different trigrams of a text. False: there are more than a text has. */
+/* Collects the distinct trigrams of a text. False: there are more than text has. */
 static bool collect(struct fw_trigram_build *build, const char *text, size_t len)
 {
 	uint32_t trigram = 0;

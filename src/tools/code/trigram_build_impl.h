@@ -1,5 +1,5 @@
 /*
- * trigram_build_impl.h - inside the making of an index. For trigram_build.c and
+ * trigram_build_impl.h - the internals of making an index, for trigram_build.c and
  * trigram_write.c.
  */
 #ifndef FW_TOOLS_CODE_TRIGRAM_BUILD_IMPL_H
@@ -16,7 +16,7 @@ struct fw_trigram_build {
 	size_t count;
 	size_t room;
 	uint64_t total; /* pairs of all runs */
-	uint64_t *seen; /* a bit per trigram, for the file that is being added */
+	uint64_t *seen; /* one bit per trigram, for the file that is being added */
 	uint32_t *distinct;
 	size_t distinct_count;
 	int runs_fd; /* -1: none */
@@ -35,10 +35,10 @@ struct fw_trigram_writer;
 
 /* A new file, not readable by others; -1: it cannot be created. */
 int fw_trigram__create(const char *path);
-/* Writes from `at` on. NULL: no memory. */
+/* Makes a writer that begins at the offset `at`. NULL: no memory. */
 struct fw_trigram_writer *fw_trigram__writer_new(int fd, uint64_t at);
 void fw_trigram__write(struct fw_trigram_writer *writer, const void *bytes, size_t len);
-/* Where the next byte goes. */
+/* The offset of the next byte. */
 uint64_t fw_trigram__position(const struct fw_trigram_writer *writer);
 /* Frees the writer. False: something could not be written. `ret_sum` may be NULL. */
 bool fw_trigram__writer_end(struct fw_trigram_writer *writer, uint64_t *ret_at,

@@ -1,5 +1,5 @@
 /*
- * trigram_list.c - see trigram_list.h. Writing.
+ * trigram_list.c - see trigram_list.h. This file writes lists.
  */
 #include "tools/code/trigram_list.h"
 
@@ -17,8 +17,8 @@ static uint64_t bits_of(const uint32_t *files, size_t count, unsigned width)
 	return bits;
 }
 
-/* From the logarithm of the mean difference downwards, as long as the list gets shorter: the
- * more the files lie together, the smaller the best width is. */
+/* Tries widths downwards from the logarithm of the mean difference, as long as the list
+ * gets shorter: the more clustered the files are, the smaller the best width is. */
 static unsigned best_width(const uint32_t *files, size_t count)
 {
 	uint64_t mean = ((uint64_t)files[count - 1] + 1) / count;
@@ -80,7 +80,7 @@ size_t fw_trigram__put(unsigned char *to, const uint32_t *files, size_t count)
 		put_number(&writer, files[i] - next, width);
 		next = files[i] + 1;
 	}
-	/* What fills up the last byte is zeros without a one behind them: the end. */
+	/* Pad the last byte with zeros. Zeros that no one bit follows are read as the end. */
 	if (writer.count)
 		put_bits(&writer, 0, 8 - writer.count);
 	return (size_t)(writer.to - to);

@@ -1,14 +1,15 @@
 /*
  * trigram_list.h - a list of ascending numbers as bits: the files that contain a trigram.
  *
- * Rice coding: of the difference to the smallest number that is possible, the bits above a
- * width as zeros with a one behind them, then the bits below it. The width is the best one for
- * the list, and its first five bits. With a width of 0 the list is a bitmap, so
- * whether a number is in it is seen at once: that is the shortest for numbers that are
- * denser than every second.
+ * The format is Rice coding. Each number is stored as its difference to the smallest
+ * possible number: the bits above a certain width in unary (that many zeros and a one),
+ * then the bits below it. The first five bits of a list are its width, which is chosen to
+ * make the list shortest. With a width of 0 the list is a bitmap, and a number can be
+ * looked up without decoding. That is the shortest form if more than every second number
+ * is in the list.
  *
- * The one rule to remember: what is read ascends and nothing outside of the list is read, also
- * if its bytes are damaged.
+ * The one rule to remember: even if the bytes of a list are damaged, the numbers that are
+ * read ascend, and nothing outside of the list is read.
  */
 #ifndef FW_TOOLS_CODE_TRIGRAM_LIST_H
 #define FW_TOOLS_CODE_TRIGRAM_LIST_H
@@ -21,10 +22,10 @@
 
 enum { FW_TRIGRAM_WIDTH_BITS = 5 };
 
-/* Bytes that a list has at most. */
+/* The largest size of a list in bytes. */
 #define FW_TRIGRAM_LIST_ROOM(count) (5 * (count) + 2)
 
-/* Writes the list; returns its bytes, 0 if `count` is 0. */
+/* Writes the list. Returns its size in bytes, 0 if `count` is 0. */
 size_t fw_trigram__put(unsigned char *to, const uint32_t *files, size_t count);
 
 /* A list in the postings. */
@@ -53,7 +54,7 @@ static inline void fw_trigram__begin(struct fw_trigram_list *list, struct fw_tri
 	list->bits.count -= FW_TRIGRAM_WIDTH_BITS;
 }
 
-/* False: the end. */
+/* Reads the next number. False: the end. */
 static inline bool fw_trigram__next(struct fw_trigram_list *list, uint32_t *ret_file)
 {
 	uint64_t high = 0;
@@ -82,7 +83,7 @@ static inline bool fw_trigram__next(struct fw_trigram_list *list, uint32_t *ret_
 	return list->next++ < UINT32_MAX;
 }
 
-/* Can fw_trigram__has() be asked? */
+/* True: fw_trigram__has() can be used. */
 static inline bool fw_trigram__is_bitmap(struct fw_trigram_span span)
 {
 	return span.len && !(span.bytes[0] & ((1u << FW_TRIGRAM_WIDTH_BITS) - 1));

@@ -1,11 +1,13 @@
 /*
- * trigram_runs.c - see trigram.h. The files that may contain runs.
+ * trigram_runs.c - see trigram.h. This file finds the files that may contain runs
+ * (byte_runs.h).
  *
- * A window is three bytes of a run. A file has to have a trigram of each window, and the last two
- * bytes of one are the first two of the next: for each pair of them it is computed which files have
- * a sequence of trigrams that ends with it. That names a third fewer files of git for
- * [0-9]{7,}[a-f]{2} than to ask for each window alone. It is done for 512 files at a
- * time, so memory does not depend on the size of the repository.
+ * A window is three consecutive bytes of a run. A file must have a trigram of each
+ * window, and the last two bytes of one trigram must be the first two of the next. So for
+ * each pair of bytes, this computes which files have a chain of trigrams that ends with
+ * the pair. For [0-9]{7,}[a-f]{2} in the sources of git, that names a third fewer files
+ * than looking up each window alone. It is done for 512 files at a time, so memory does
+ * not depend on the size of the repository.
  */
 #include "tools/code/trigram.h"
 
@@ -15,29 +17,29 @@
 #include "tools/code/limits.h"
 
 enum {
-	WORDS = 8, /* of the bits of the files that are looked at together */
+	WORDS = 8, /* of the bits of the files that are processed together */
 	FILES = 64 * WORDS,
-	/* Lists are read if they have at most this many bytes for each file that may be spared:
-	 * that takes less time than to search it. */
+	/* Lists are read if they have at most this many bytes per file that they may
+	 * exclude: reading then takes less time than searching the files. */
 	BYTES_PER_FILE = 256,
 	FILES_LEAST = 8,
-	BYTES_PER_LIST = 16, /* what it costs to begin one, in these bytes */
+	BYTES_PER_LIST = 16, /* the cost of starting to read a list, in bytes */
 };
 
-/* A trigram of a window: leads from a pair of bytes to the next. */
+/* A trigram of a window. It leads from one pair of bytes to the next. */
 struct edge {
 	struct fw_trigram_list list;
-	uint32_t file; /* the next one */
+	uint32_t file; /* the next file of the list */
 	bool has_file;
 	uint16_t from, to;
 	uint64_t bits[WORDS];
 };
 
-/* Edges of a window. The same window again uses them again. */
+/* The edges of a window. If the next window is the same, it shares them. */
 struct step {
 	size_t first, count; /* edges */
-	size_t pairs;        /* that it leads to */
-	bool is_skipped;     /* too many trigrams: any of them */
+	size_t pairs;        /* pairs that the edges lead to */
+	bool is_skipped;     /* too many trigrams: the window is not checked */
 	bool is_again;
 };
 
@@ -45,7 +47,7 @@ struct plan {
 	const struct fw_trigram *index;
 	struct edge *edges;
 	size_t edge_count;
-	size_t bytes; /* of their lists */
+	size_t bytes; /* bytes of the lists of all edges */
 	struct step steps[FW_BYTE_RUN_BYTES];
 	size_t step_count;
 	unsigned char bytes_of[FW_BYTE_RUN_BYTES][256];
@@ -73,7 +75,7 @@ static bool add_edge(struct plan *plan, const struct fw_trigram_entry *entry, si
 	return true;
 }
 
-/* The trigrams that begin with two bytes, `from` of the pairs before. */
+/* Adds the trigrams that begin with two bytes; `from` is the index of that pair. */
 static bool add_edges(struct plan *plan, size_t at, size_t second, uint32_t prefix, size_t from)
 {
 	const unsigned char *bytes = plan->bytes_of[at + 2];
@@ -127,7 +129,7 @@ static bool add_step(struct plan *plan, const struct fw_byte_run *run, size_t at
 	return true;
 }
 
-/* What does not fit is left out: fewer files are excluded then. */
+/* Windows that do not fit are left out, so fewer files are excluded. */
 static void make_plan(struct plan *plan, const struct fw_byte_run *run)
 {
 	plan->edge_count = 0;
@@ -158,8 +160,8 @@ static void read_edge(struct edge *edge, uint64_t first)
 	}
 }
 
-/* Of the files `alive`, those that also have the window. `is_linked`: what is computed of the
- * window before counts. */
+/* Removes from `alive` the files that do not have the window. `is_linked`: only chains
+ * that continue from the previous window count. */
 static void take_step(struct plan *plan, const struct step *step, bool is_linked,
 		      uint64_t alive[WORDS])
 {
@@ -207,7 +209,7 @@ static size_t count_bits(const struct fw_trigram *index, const uint64_t *bits)
 	return count;
 }
 
-/* Keeps of `bits` the files that have the run. False: all may. */
+/* Removes from `bits` the files that do not have the run. False: no file can be excluded. */
 static bool select_run(struct plan *plan, const struct fw_byte_run *run, uint64_t *bits)
 {
 	const struct fw_trigram *index = plan->index;
@@ -236,8 +238,8 @@ struct range {
 	uint32_t from, to;
 };
 
-/* The first bytes of the decimal digits of Unicode. Of those beyond U+FFFF all of the planes
- * where digits are added are taken. */
+/* The first bytes of the decimal digits of Unicode. Above U+FFFF, these are all
+ * characters of the planes to which digits are added. */
 static const struct range digits[] = {
 	{ 0xd9a000, 0xd9a9ff }, { 0xdbb000, 0xdbb9ff }, { 0xdf8000, 0xdf89ff },
 	{ 0xe0a5a6, 0xe0a5af }, { 0xe0a7a6, 0xe0a7af }, { 0xe0a9a6, 0xe0a9af },
@@ -271,7 +273,8 @@ static void select_range(const struct fw_trigram *index, struct range range, uin
 	}
 }
 
-/* A character of two bytes at the end of a line is preceded by another byte of the run. */
+/* If a two-byte character ends a line, no trigram begins with it. Then look for trigrams
+ * with another byte of the run before it. */
 static void select_ranges(const struct fw_trigram *index, const struct fw_byte_run *run,
 			  const struct range *ranges, size_t count, uint64_t *bits)
 {
@@ -313,7 +316,7 @@ static void copy_bits(uint64_t *to, const uint64_t *from, size_t words)
 	memcpy(to, from, words * sizeof *to);
 }
 
-/* Keeps of `bits` the files that may have all runs of a branch. */
+/* Removes from `bits` the files that cannot have all runs of a branch. */
 static void select_branch(struct plan *plan, const struct fw_byte_run_branch *branch,
 			  uint64_t *bits, uint64_t *kept, uint64_t *others)
 {

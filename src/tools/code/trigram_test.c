@@ -1,6 +1,6 @@
 /*
- * trigram_test.c - the index of search_text: it names every file that has the text, an index
- * that was updated equals a new one, and a damaged one is noticed.
+ * trigram_test.c - tests the index of search_text: it names every file that has the text,
+ * an updated index equals a new one, and damage is detected.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -27,7 +27,7 @@ static uint32_t pick(uint32_t below)
 
 enum { LIST = 3000 };
 
-/* Ascending numbers, `most` apart at most; some of them runs. */
+/* Makes ascending numbers, at most `most` apart. Some are consecutive. */
 static size_t make_list(uint32_t *files, uint32_t most)
 {
 	size_t count = 1 + pick(pick(2) ? 8 : LIST);
@@ -42,7 +42,7 @@ static size_t make_list(uint32_t *files, uint32_t most)
 	return count;
 }
 
-/* Exactly the numbers of the list, by reading it and by asking for each. */
+/* Checks that the list has exactly these numbers, by reading it and by looking up each. */
 static void check_list(const uint32_t *files, size_t count, struct fw_trigram_span span)
 {
 	struct fw_trigram_list list;
@@ -64,7 +64,7 @@ static void check_list(const uint32_t *files, size_t count, struct fw_trigram_sp
 			assert_false(fw_trigram__has(span, next++));
 }
 
-/* In a block of its own, so that reading outside of it is noticed. */
+/* In an allocation of its own, so that reading outside of it is detected. */
 static void check_damaged(const unsigned char *bytes, size_t len)
 {
 	unsigned char *copy = malloc(len + !len);
@@ -304,7 +304,7 @@ static void test_index__an_update_equals_a_new_one(void **state)
 
 /* ---- expressions ---- */
 
-/* Whatever PCRE2 matches is in a file that the index names. */
+/* Checks that the index names every file that PCRE2 matches. */
 static void check_property(const char *pattern, const char *text)
 {
 	bool folds = pick(2) != 0;
@@ -390,7 +390,7 @@ static pcre2_code *compile(const char *pattern, bool folds)
 			     &error, &at, NULL);
 }
 
-/* Line by line, as a search does. */
+/* Matches line by line, as a search does. */
 static bool matches(const pcre2_code *code, const char *text, size_t len)
 {
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
@@ -409,7 +409,7 @@ static bool matches(const pcre2_code *code, const char *text, size_t len)
 	return is_match;
 }
 
-/* Checks the files that are named for an expression; returns how many are not. */
+/* Checks the files that are named for an expression. Returns how many are not named. */
 static size_t check_runs(const struct tree *tree, const struct fw_trigram *index,
 			 const char *pattern, bool folds)
 {
@@ -438,7 +438,7 @@ static size_t check_runs(const struct tree *tree, const struct fw_trigram *index
 	return left_out;
 }
 
-/* Short lines of `words`. */
+/* Makes a tree of files with short lines of `words`. */
 static void make_words(struct tree *tree, const char *const *words, size_t count)
 {
 	make_tree(tree);
@@ -524,8 +524,8 @@ static void put_character(char *text, uint32_t c)
 	strncat(text, bytes, 16);
 }
 
-/* A file with each of some characters in place of an ASCII one: first, between and last in a
- * line. */
+/* Makes files in which each of some characters replaces an ASCII one, at the start, in
+ * the middle and at the end of a line. */
 static void check_characters(struct tree *tree, const uint32_t *characters, size_t count,
 			     const char *pattern, const char *ascii, size_t place)
 {
@@ -575,7 +575,8 @@ static void check_all_characters(const char *one, const char *pattern, const cha
 	free(tree);
 }
 
-/* With the Unicode of this PCRE2: the tables of trigram_runs.c and byte_runs.c are complete. */
+/* Checks that the tables of trigram_runs.c and byte_runs.c are complete for this PCRE2's
+ * Unicode version. */
 static void test_index__names_files_with_characters_beyond_ascii(void **state)
 {
 	(void)state;
@@ -744,7 +745,7 @@ static void test_board__shows_what_was_published(void **state)
 	assert_true(fw_board_read(reader, &seen, texts));
 	assert_int_equal(seen.generation, 9);
 	assert_string_equal(texts, "+a");
-	/* Nobody answers. */
+	/* There is no keeper, so the wait times out. */
 	assert_false(fw_board_ring(reader));
 	assert_int_equal(fw_board_rings(keeper), 1);
 	fw_board_answer(keeper, 2);

@@ -1,9 +1,10 @@
 /*
- * trigram_write.c - writes an index: the runs of trigram_build.c and an older index,
- * merged.
+ * trigram_write.c - writes an index by merging the runs of trigram_build.c and an older
+ * index.
  *
- * The result gets its name when it is complete. It is not synced: a file that was damaged by
- * a crash of the machine has another checksum, and is made again.
+ * The file is renamed to its final name when it is complete. It is not synced: if the
+ * machine crashes and the file is damaged, its checksum does not match and it is made
+ * again.
  */
 #include "tools/code/trigram_build_impl.h"
 
@@ -24,7 +25,7 @@ enum { WRITER_BYTES = 1024 * 1024, PATH_ROOM = FW_PATH_SIZE + 64 };
 
 struct fw_trigram_writer {
 	int fd;
-	uint64_t at; /* in the file, of the buffer */
+	uint64_t at; /* offset of the buffer in the file */
 	uint64_t sum;
 	size_t len;
 	bool has_failed;
@@ -140,10 +141,10 @@ struct merge {
 	struct fw_trigram_writer *writer;
 	struct cursor runs[FW_TRIGRAM_RUNS];
 	struct fw_trigram_entry old; /* the next one of the older index */
-	uint32_t *renamed;           /* numbers of the older index -> new ones, or NOT_KEPT */
-	uint32_t *kept;              /* files of one trigram: from the older index */
-	uint32_t *added;             /* and from the runs */
-	uint32_t *merged;            /* and both */
+	uint32_t *renamed; /* maps numbers of the older index to new ones, or NOT_KEPT */
+	uint32_t *kept;    /* files of one trigram that come from the older index */
+	uint32_t *added;   /* those that come from the runs */
+	uint32_t *merged;  /* both, merged */
 	unsigned char *list;
 	struct entry *directory;
 	struct fw_trigram_head *heads;

@@ -1,8 +1,9 @@
 /*
  * walk.c - see walk.h.
  *
- * It reads directories with getdents64() and takes the type of an entry from there: a walk
- * of 100,000 files needs no stat(). Names are kept in one block of memory per directory.
+ * It reads directories with getdents64(), which also returns the type of an entry, so
+ * that a walk of 100,000 files needs no stat(). Names are stored in one block of memory
+ * per directory.
  */
 #include "tools/code/walk.h"
 
@@ -27,11 +28,11 @@
 enum { READ_BYTES = 32 * 1024, ASK_ENTRIES = 1024 };
 
 struct entry {
-	size_t at; /* of the name in the text */
+	size_t at; /* offset of the name in the text */
 	bool is_directory;
 };
 
-/* What a directory contains. */
+/* The contents of a directory. */
 struct listing {
 	char *text;
 	size_t len;
@@ -57,7 +58,7 @@ struct walker {
 static bool listing_add(struct listing *listing, const char *name, size_t len,
 			bool is_directory)
 {
-	/* One more byte: a directory is sorted as if its name ended in a slash. */
+	/* With one byte for a slash: a directory is sorted as if its name ended with one. */
 	if (listing->text_room - listing->len < len + 2) {
 		size_t room = 2 * listing->text_room + len + 512;
 		char *more = fw__reallocate(listing->text, room);
@@ -98,7 +99,7 @@ static int by_name(const void *a, const void *b, void *text)
 	return strcmp((const char *)text + left->at, (const char *)text + right->at);
 }
 
-/* Names that fw_path_check() refuses cannot be shown or asked for. */
+/* Clients cannot use names that fw_path_check() refuses, so they are left out. */
 static bool is_usable(const char *name, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -107,7 +108,7 @@ static bool is_usable(const char *name, size_t len)
 	return fw_utf8_valid(name, len) == len;
 }
 
-/* A file system may leave the type open. */
+/* Some file systems do not report the type. */
 static unsigned char type_of(int dir, const struct dirent64 *item)
 {
 	struct stat st;
@@ -152,7 +153,8 @@ static fw_error *read_directory(struct walker *w, int dir, struct listing *listi
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0) /* the end; or it cannot be read, and is left out */
+		if (got <=
+		    0) /* the end, or a directory that cannot be read, which is skipped */
 			break;
 		for (long at = 0; at < got;) {
 			const struct dirent64 *item = (const void *)(w->buffer + at);
@@ -256,7 +258,7 @@ static fw_error *open_directory(int root, const char *path, const char *shown, i
 	}
 	if (error != ENOENT && error != ENOTDIR)
 		return fw_path_errno(error, shown, false);
-	/* It is not a directory, or one above it is not, or there is nothing. */
+	/* The path does not exist, or it or a parent is not a directory. Find out which. */
 	fd = fw_root_open_beneath(root, path, O_PATH);
 	if (fd < 0)
 		return fw_raise_file_not_found(shown);
@@ -264,7 +266,7 @@ static fw_error *open_directory(int root, const char *path, const char *shown, i
 	return fw_raise_file_operation_failed(shown, "path is not a folder");
 }
 
-/* The rules of the directories above `start`. */
+/* Reads the rules of the directories above `start`. */
 static fw_error *push_above(struct walker *w, int root, const char *start)
 {
 	size_t len = 0;

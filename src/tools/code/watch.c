@@ -1,8 +1,8 @@
 /*
  * watch.c - see watch.h.
  *
- * The kernel numbers watches in ascending order, so a sorted array finds them: new ones
- * are appended. A directory that is added twice keeps its number.
+ * The kernel numbers watches in ascending order, so new ones are appended to an array
+ * that stays sorted. A directory that is added twice keeps its number.
  */
 #include "tools/code/watch.h"
 
@@ -83,7 +83,7 @@ bool fw_watch_renew(struct fw_watch *watch)
 
 /* ---- directories ---- */
 
-/* Where the number is, or would be. */
+/* The index of the number, or where it would be inserted. */
 static size_t place_of(const struct fw_watch *watch, int number)
 {
 	size_t low = 0, high = watch->count;
@@ -225,7 +225,7 @@ void fw_watch_read(struct fw_watch *watch,
 
 bool fw_watch_is_reliable(int fd)
 {
-	/* Some are not in the headers of older systems. */
+	/* Constants for some of these are missing in the headers of older systems. */
 	static const long others[] = {
 		NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, CODA_SUPER_MAGIC, AFS_SUPER_MAGIC,
 		V9FS_MAGIC,      0xfe534d42,      0xff534d42,       0x65735546,

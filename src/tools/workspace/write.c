@@ -542,7 +542,7 @@ fw_error *fw_ws_write_run(struct fw_ws_write *w)
 	return NULL;
 }
 
-/* ---- its life ---- */
+/* ---- lifecycle ---- */
 
 fw_error *fw_ws_write_begin(struct fw_ws_write *w, const fw_workspace *ws, fw_call *call,
 			    size_t count)

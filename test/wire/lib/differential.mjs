@@ -159,7 +159,7 @@ function judge({ text, segments }, other, ours, tally, { mustHaveReason, skips, 
 	const refusal = ours.list.length && isRefusal(ours.list.at(-1), other.requests[ours.list.length - 1], text, other.requests[ours.list.length - 2]) ? ours.list.at(-1) : undefined;
 	const accepted = refusal ? ours.list.slice(0, -1) : ours.list;
 	if (ours.rest.length) return `an incomplete response: ${show(ours.rest)}`;
-	if (refusal && !codeOf(refusal) && (refusal.body || !/json$/.test(refusal.headers['content-type']))) return `a refusal that is no error of ours: ${refusal.status} ${refusal.body.slice(0, 200)}`;
+	if (refusal && !codeOf(refusal) && (refusal.body || !/json$/.test(refusal.headers['content-type']))) return `a refusal without a canonical error: ${refusal.status} ${refusal.body.slice(0, 200)}`;
 	if (isHeadAlone(other, accepted)) return add('answered by the head alone, the body being incomplete or malformed');
 	if (accepted.length > other.requests.length && skips?.(other)) return add(skips(other));
 	if (accepted.length > other.requests.length && dropsAfter && isDropped(other, accepted, segments, dropsAfter)) return add('the other drops the rest of a segment after an Upgrade, and goes on with the next');

@@ -149,7 +149,7 @@ fw_error *fw_semantic_lock(int directory, int *ret_fd)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
 
-	/* A search that looks whether it is locked holds the lock for a moment. */
+	/* A search that checks the lock holds it for a moment. */
 	for (int i = 0; i < LOCK_ATTEMPTS; i++) {
 		int fd = open_file(directory, LOCK_NAME);
 
