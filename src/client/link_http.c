@@ -380,9 +380,9 @@ static fw_error *judge(struct fw_link_post *post, struct fw_fetch *fetch, const 
 				  post->events.data.len);
 		return NULL;
 	case FW_POST_FAILED:
-		/* The answer to the GET stream belongs to no request. */
-		if (!post->is_listener && !is_unknown_session(post, status) &&
-		    is_message(post, status)) {
+		/* What a GET is refused with is no answer to a request. */
+		if (!post->is_listener && !post->resumptions &&
+		    !is_unknown_session(post, status) && is_message(post, status)) {
 			join_lines(link, &post->body);
 			on->message(link->base.ctx, post->key, post->body.text, post->body.len);
 			return NULL;

@@ -257,14 +257,15 @@ test('a call whose answer had begun runs once, although the session is gone when
 });
 
 test('a stream that cannot be resumed says that the call was sent, whatever the server answers', async () => {
-	for (const status of [400, 401, 405, 429, 500, 503]) {
+	const refusal = JSON.stringify({ jsonrpc: '2.0', error: { code: -32001, message: 'Session not found' }, id: null });
+	for (const [status, body] of [[400, 'no'], [400, refusal], [401, 'no'], [404, refusal], [405, 'no'], [429, 'no'], [500, refusal], [503, 'no']]) {
 		let runs = 0;
 		const server = await sessions(
 			(req, res) => (runs++, events(res, 'id: 1\nretry: 1\ndata:'), res.end()),
-			(req, res) => req.method === 'GET' && Boolean(res.writeHead(req.headers['last-event-id'] ? status : 405).end('no')),
+			(req, res) => req.method === 'GET' && Boolean(res.writeHead(req.headers['last-event-id'] ? status : 405, { 'content-type': 'application/json' }).end(body)),
 		);
 		const error = canonical(await wire.call('t'));
-		assert.deepEqual([error.code, error.delivery, runs], ['upstream.closed', 'sent', 1], `${status}`);
+		assert.deepEqual([error.code, error.delivery, runs], ['upstream.closed', 'sent', 1], `${status} ${body}`);
 		await server.stop();
 	}
 });
