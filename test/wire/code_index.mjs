@@ -1,6 +1,7 @@
 // The index of search_text: when there is one, that it survives restarts and damage, who keeps it, and that
 // whatever changes is found at once. That its results are those of ripgrep is in code_search_rg.mjs.
 
+import { execFileSync } from 'node:child_process';
 import { appendFileSync, closeSync, linkSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { check, run, same, test } from './lib/cli.mjs';
@@ -10,10 +11,10 @@ import { workers } from './lib/worker.mjs';
 const tree = (count = 40) => repository(Object.fromEntries(Array.from({ length: count }, (_, i) => [`d${i % 5}/f${i}.txt`, `first ${i}\nneedle${i} here\n`])));
 const find = async (server, query, more = {}) => (await server.call('search_text', { query, max_results: 1000, ...more })).matches.map((match) => match.path);
 // Searches until the index was asked: on a busy machine a search may find its keeper silent, and walks.
-async function findByIndex(server, query) {
+async function findByIndex(server, query, more) {
 	const before = rings();
 	for (let i = 0; i < 200; i++) {
-		const paths = await find(server, query);
+		const paths = await find(server, query, more);
 		if (rings() > before) return paths;
 		await new Promise((resolve) => setTimeout(resolve, 50));
 	}
@@ -97,6 +98,32 @@ test('a file that is ignored since the index was made is not found when it is wr
 	same(await findByIndex(server, 'needle1 '), []);
 	rmSync(join(dir, 'd1/.gitignore'));
 	same(await find(server, 'needle1 '), ['d1/f1.txt']);
+	await server.end();
+});
+
+test('a file is searched as it was written through another name, which it has got since the index was made', async () => {
+	const dir = tree();
+	const server = await indexed(dir);
+	linkSync(join(dir, 'd1/f1.txt'), join(dir, 'd2/twin.txt'));
+	same(await findByIndex(server, 'needle1 '), ['d1/f1.txt', 'd2/twin.txt']);
+	writeFileSync(join(dir, 'd2/twin.txt'), 'plover\n');
+	same(await findByIndex(server, 'plover'), ['d1/f1.txt', 'd2/twin.txt']);
+	// In a folder that is new, or comes from elsewhere.
+	execFileSync('cp', ['-al', 'd3', 'copy'], { cwd: dir });
+	same((await findByIndex(server, 'needle3 ')), ['copy/f3.txt', 'd3/f3.txt']);
+	appendFileSync(join(dir, 'copy/f3.txt'), 'plover\n');
+	same(await findByIndex(server, 'plover'), ['copy/f3.txt', 'd1/f1.txt', 'd2/twin.txt', 'd3/f3.txt']);
+	await server.end();
+});
+
+test('a folder that is ignored since the index was made is searched if it is named', async () => {
+	const dir = tree();
+	const server = await indexed(dir);
+	write(dir, { '.gitignore': 'd1/\n' });
+	same(await find(server, 'needle1 '), []);
+	await awaitIndex();
+	same(await findByIndex(server, 'needle1 ', { paths: ['d1'] }), ['d1/f1.txt']);
+	same(await findByIndex(server, 'needle2 ', { paths: ['d1'] }), []);
 	await server.end();
 });
 

@@ -86,6 +86,27 @@ static bool look(const struct fw_candidates *c, struct view *view)
 
 /* ---- the place ---- */
 
+static bool is_below(const struct fw_candidates *c, const char *path)
+{
+	size_t len = strlen(c->place->path);
+
+	return strcmp(c->place->path, ".") == 0 ||
+	       (strncmp(path, c->place->path, len) == 0 && path[len] == '/');
+}
+
+/* Is a file below the place left of those that the index knows? */
+static bool has_shown(const struct fw_candidates *c, const struct view *view)
+{
+	const char *end = view->changes + view->facts.changes;
+	size_t left = view->to - view->from;
+
+	for (const char *at = view->changes; at < end; at += strlen(at) + 1)
+		if (at[0] == '-' && is_below(c, at + 1) &&
+		    fw_trigram_find(&view->index, at + 1) != SIZE_MAX)
+			left--;
+	return left > 0;
+}
+
 /* "dir/" and what sorts behind everything that begins so. */
 static bool find_range(const struct fw_candidates *c, struct view *view)
 {
@@ -100,17 +121,9 @@ static bool find_range(const struct fw_candidates *c, struct view *view)
 	view->from = fw_trigram_place(&view->index, path);
 	path[strlen(path) - 1] = '/' + 1;
 	view->to = fw_trigram_place(&view->index, path);
-	/* A directory that the index does not know may be ignored, or a link: walking it
-	 * finds its files. */
-	return view->from < view->to;
-}
-
-static bool is_below(const struct fw_candidates *c, const char *path)
-{
-	size_t len = strlen(c->place->path);
-
-	return strcmp(c->place->path, ".") == 0 ||
-	       (strncmp(path, c->place->path, len) == 0 && path[len] == '/');
+	/* A directory that the index does not know may be ignored, or a link, or ignored since the
+	 * index was made: walking it finds its files. */
+	return view->from < view->to && has_shown(c, view);
 }
 
 /* ---- in the order of the paths ---- */

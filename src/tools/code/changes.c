@@ -39,6 +39,23 @@ const struct fw_change *fw_changes_find(const struct fw_changes *changes, const 
 	return is_there ? &changes->list[at] : NULL;
 }
 
+bool fw_changes_has_gone_below(const struct fw_changes *changes, const char *path)
+{
+	size_t len = strlen(path);
+	bool is_there;
+
+	/* Others may begin with the same name and sort between: "a-b" and "a/b". */
+	for (size_t at = place_of(changes, path, &is_there); at < changes->count; at++) {
+		const char *other = changes->list[at].path;
+
+		if (strncmp(other, path, len) != 0 || (unsigned char)other[len] > '/')
+			break;
+		if (other[len] == '/' && changes->list[at].is_gone)
+			return true;
+	}
+	return false;
+}
+
 static bool insert(struct fw_changes *changes, size_t at, const char *path)
 {
 	char *copy = fw_strdup(path);

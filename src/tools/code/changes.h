@@ -28,6 +28,8 @@ struct fw_changes {
 void fw_changes_clear(struct fw_changes *changes);
 /* NULL: not in the set. */
 const struct fw_change *fw_changes_find(const struct fw_changes *changes, const char *path);
+/* Is a file below the directory `path` noted as gone? */
+bool fw_changes_has_gone_below(const struct fw_changes *changes, const char *path);
 /* Adds it or replaces what was known of it; a file that was checked stays so, and one that is gone
  * too unless `change` is checked. False: no memory. */
 bool fw_changes_put(struct fw_changes *changes, const char *path,

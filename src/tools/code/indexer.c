@@ -139,22 +139,15 @@ static bool is_small(const struct fw_indexer *indexer, const struct fw_indexer_l
 	       list->count < FW_INDEXER_LEAST_FILES && list->bytes < FW_INDEXER_LEAST_BYTES;
 }
 
-static bool is_old(void *ctx, struct fw_change *change)
-{
-	return change->event <= *(const uint64_t *)ctx;
-}
-
+/* What is noted already is newer. */
 static bool put(struct fw_indexer *indexer, const char *path, bool is_gone, uint64_t event)
 {
-	const struct fw_change *newer = fw_changes_find(&indexer->changes, path);
 	const struct fw_change change = { .event = event,
 					  .is_gone = is_gone,
 					  .is_checked = true };
 
-	return newer ? (is_gone || fw_changes_put(&indexer->changes, path,
-						  &(struct fw_change){ .event = newer->event,
-								       .is_checked = true }))
-		     : fw_changes_put(&indexer->changes, path, &change);
+	return fw_changes_find(&indexer->changes, path) ||
+	       fw_changes_put(&indexer->changes, path, &change);
 }
 
 /* The index stays; what differs is in the changes. */
@@ -165,7 +158,7 @@ static bool note_changes(struct fw_indexer *indexer, const struct fw_indexer_lis
 	bool is_noted = true;
 	size_t at = 0;
 
-	fw_changes_drop(&indexer->changes, is_old, &since);
+	fw_indexer__settle(indexer, list, since);
 	for (size_t i = 0; i < list->count && is_noted; i++) {
 		while (at < index->count &&
 		       strcmp(fw_trigram_path(index, at), list->files[i].path) < 0)

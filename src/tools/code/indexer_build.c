@@ -117,25 +117,9 @@ static bool add_files(struct fw_indexer *indexer, struct fw_trigram_build *build
 
 /* ---- taking over ---- */
 
-struct taking {
-	const struct fw_trigram *index;
-	uint64_t since;
-};
-
-static bool is_dropped(void *ctx, struct fw_change *change)
+static bool take_over(struct fw_indexer *indexer, uint64_t generation,
+		      const struct fw_indexer_list *list, uint64_t since)
 {
-	const struct taking *taking = ctx;
-
-	if (change->event <= taking->since)
-		return true;
-	if (fw_trigram_find(taking->index, change->path) != SIZE_MAX)
-		change->is_checked = true;
-	return !change->is_checked;
-}
-
-static bool take_over(struct fw_indexer *indexer, uint64_t generation, uint64_t since)
-{
-	struct taking taking = { &indexer->index, since };
 	char path[FW_PATH_SIZE + NAME_SIZE], name[NAME_SIZE];
 	struct fw_trigram index;
 
@@ -150,7 +134,7 @@ static bool take_over(struct fw_indexer *indexer, uint64_t generation, uint64_t 
 	indexer->facts.generation = generation;
 	indexer->facts.index_bytes = index.size;
 	indexer->facts.index_changed_ns = index.changed_ns;
-	fw_changes_drop(&indexer->changes, is_dropped, &taking);
+	fw_indexer__settle(indexer, list, since);
 	(void)unlink(path);
 	return true;
 }
@@ -177,7 +161,7 @@ bool fw_indexer__build(struct fw_indexer *indexer, struct fw_indexer_list *list,
 		   fw_trigram_build_write(build, list->files, list->count, name);
 	fw_trigram_build_free(build);
 	(void)pthread_mutex_lock(&indexer->lock);
-	is_built = is_built && take_over(indexer, generation, since);
+	is_built = is_built && take_over(indexer, generation, list, since);
 	(void)pthread_mutex_unlock(&indexer->lock);
 	return is_built;
 }

@@ -9,9 +9,11 @@
 #include "tools/code/indexer_impl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -20,6 +22,7 @@
 
 enum {
 	LOOKS_MAX = 64,
+	LINKS_MAX = 64,
 	CHANGED = IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB,
 	GONE = IN_DELETE | IN_MOVED_FROM /* searches may have the file mapped */
 };
@@ -34,6 +37,7 @@ struct look {
 struct looks {
 	struct fw_indexer *indexer;
 	size_t count;
+	size_t links; /* files with several names that were looked for in the index */
 	struct look list[LOOKS_MAX];
 };
 
@@ -61,6 +65,31 @@ static bool is_known(const struct fw_indexer *indexer, const char *path)
 	if (change)
 		return change->is_checked && !change->is_gone;
 	return indexer->index.bytes && fw_trigram_find(&indexer->index, path) != SIZE_MAX;
+}
+
+/* A file that has another name by now can be written through it, of which no event tells under
+ * the names that are known. `name` is in the directory `dir`. */
+static void note_links(struct looks *looks, int dir, const char *name, const char *path)
+{
+	struct fw_indexer *indexer = looks->indexer;
+	const struct fw_trigram *index = &indexer->index;
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
+	    st.st_nlink == 1)
+		return;
+	/* A walk may have found it with one name, and the index that is being made knows it so. */
+	if (indexer->is_working || looks->links++ == LINKS_MAX) {
+		give_up(indexer);
+		return;
+	}
+	for (size_t i = 0; index->bytes && i < index->count; i++) {
+		const char *other = fw_trigram_path(index, i);
+
+		if (index->files[i].inode == st.st_ino && strcmp(other, path) != 0 &&
+		    is_known(indexer, other))
+			put(indexer, other, true);
+	}
 }
 
 /* ---- events ---- */
@@ -115,8 +144,11 @@ static void on_file(struct looks *looks, const struct fw_watch_event *event)
 		if (is_checked || indexer->is_working)
 			put(indexer, path, is_checked);
 	}
-	if (event->mask & (IN_CREATE | IN_MOVED_TO) && !is_known(indexer, path))
-		want_look(looks, event->path, "", true);
+	if (event->mask & (IN_CREATE | IN_MOVED_TO)) {
+		note_links(looks, indexer->place.root.fd, path, path);
+		if (!is_known(indexer, path))
+			want_look(looks, event->path, "", true);
+	}
 }
 
 /* Created, or its permissions changed. Without access its files are not opened, but searches may
@@ -159,6 +191,7 @@ static void on_event(void *ctx, const struct fw_watch_event *event)
 
 struct looking {
 	struct fw_indexer *indexer;
+	struct looks *looks;
 	const struct look *look;
 	char below[FW_PATH_SIZE + FW_PATH_NAME_SIZE]; /* what is new; "": the files */
 	size_t below_len;
@@ -174,13 +207,15 @@ static bool file(void *ctx, int dir, const char *path, size_t len, const char *n
 {
 	const struct looking *l = ctx;
 
-	(void)dir;
 	(void)len;
-	(void)name;
 	if (l->below_len && !is_new(l, path))
 		return true;
-	/* The index may know a file of this name from a directory that was here before. */
-	if ((l->below_len && l->look->is_created) || !is_known(l->indexer, path))
+	if (l->below_len)
+		note_links(l->looks, dir, name, path);
+	/* The index may know a file of this name from a directory that was here before, or that a
+	 * walk could not read a moment ago. */
+	if ((l->below_len && (l->look->is_created || l->indexer->is_working)) ||
+	    !is_known(l->indexer, path))
 		put(l->indexer, path, true);
 	return true;
 }
@@ -198,9 +233,10 @@ static void directory(void *ctx, int dir, const char *path)
 		give_up(l->indexer);
 }
 
-static void look(struct fw_indexer *indexer, const struct look *at)
+static void look(struct looks *looks, const struct look *at)
 {
-	struct looking l = { .indexer = indexer, .look = at };
+	struct fw_indexer *indexer = looks->indexer;
+	struct looking l = { .indexer = indexer, .looks = looks, .look = at };
 	const struct fw_walk walk = {
 		.file = file, .directory = directory, .enters = enters, .ctx = &l
 	};
@@ -220,6 +256,42 @@ static void look(struct fw_indexer *indexer, const struct look *at)
 	err = fw_walk_run(&walk, indexer->place.root.fd, start, start, &is_complete);
 	/* A directory that is gone again has nothing new. */
 	if (err ? fw_error_code(err) != FW_FILE_NOT_FOUND : !is_complete)
+		give_up(indexer);
+	fw_error_free(err);
+}
+
+/* ---- looking again ---- */
+
+static bool file_again(void *ctx, int dir, const char *path, size_t len, const char *name)
+{
+	struct fw_indexer *indexer = ctx;
+	const struct fw_change *change = fw_changes_find(&indexer->changes, path);
+
+	(void)dir;
+	(void)len;
+	(void)name;
+	if (change && change->is_gone)
+		put(indexer, path, true);
+	return true;
+}
+
+/* Directories with such files, and those above. */
+static bool enters_again(void *ctx, const char *path)
+{
+	const struct fw_indexer *indexer = ctx;
+
+	return fw_changes_has_gone_below(&indexer->changes, path);
+}
+
+void fw_indexer__recheck(struct fw_indexer *indexer)
+{
+	const struct fw_walk walk = { .file = file_again,
+				      .enters = enters_again,
+				      .ctx = indexer };
+	bool is_complete = true;
+	fw_error *err = fw_walk_run(&walk, indexer->place.root.fd, ".", ".", &is_complete);
+
+	if (err || !is_complete)
 		give_up(indexer);
 	fw_error_free(err);
 }
@@ -262,9 +334,10 @@ static void follow(struct fw_indexer *indexer)
 	}
 	looks->indexer = indexer;
 	looks->count = 0;
+	looks->links = 0;
 	fw_watch_read(indexer->watch, on_event, looks);
 	for (size_t i = 0; i < looks->count && !indexer->wants_walk; i++)
-		look(indexer, &looks->list[i]);
+		look(looks, &looks->list[i]);
 	fw__release(looks);
 }
 

@@ -54,6 +54,8 @@ struct fw_indexer {
 void fw_indexer__serve(struct fw_indexer *indexer);
 /* Publishes the facts and the changes. */
 void fw_indexer__publish(struct fw_indexer *indexer);
+/* Looks again for the files that are noted as gone: some may be there. */
+void fw_indexer__recheck(struct fw_indexer *indexer);
 
 /* ---- indexer_walk.c ---- */
 
@@ -81,6 +83,10 @@ void fw_indexer_list_clear(struct fw_indexer_list *list);
  * walk. */
 void fw_indexer__compare(struct fw_indexer *indexer, struct fw_indexer_list *list,
 			 uint64_t since);
+/* Leaves in the changes only what happened after that event, and decides what the walk left open
+ * of these files. With the lock. */
+void fw_indexer__settle(struct fw_indexer *indexer, const struct fw_indexer_list *list,
+			uint64_t since);
 
 /* Writes a line about the index to standard error, which is the server's log. */
 void fw_indexer__report(const struct fw_indexer *indexer, const char *state, uint64_t files);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -189,4 +190,46 @@ void fw_indexer__compare(struct fw_indexer *indexer, struct fw_indexer_list *lis
 		list->changed += source->old == FW_TRIGRAM_NEW;
 	}
 	list->gone += index->count - at;
+}
+
+/* ---- changes after the beginning of the walk ---- */
+
+struct settling {
+	const struct fw_indexer_list *list;
+	uint64_t since;
+	bool has_gone;
+};
+
+static int by_path(const void *path, const void *source)
+{
+	return strcmp(path, ((const struct fw_trigram_source *)source)->path);
+}
+
+static bool is_settled(void *ctx, struct fw_change *change)
+{
+	struct settling *s = ctx;
+	const struct fw_indexer_list *list = s->list;
+
+	if (change->event <= s->since)
+		return true;
+	if (list->count &&
+	    bsearch(change->path, list->files, list->count, sizeof *list->files, by_path)) {
+		change->is_checked = true;
+		change->is_gone = false;
+		return false;
+	}
+	/* It was made after the walk came by, or it is ignored by now. */
+	change->is_gone = true;
+	s->has_gone = s->has_gone || change->is_checked;
+	return !change->is_checked;
+}
+
+void fw_indexer__settle(struct fw_indexer *indexer, const struct fw_indexer_list *list,
+			uint64_t since)
+{
+	struct settling settling = { .list = list, .since = since };
+
+	fw_changes_drop(&indexer->changes, is_settled, &settling);
+	if (settling.has_gone)
+		fw_indexer__recheck(indexer);
 }
