@@ -46,6 +46,7 @@ struct hunter {
 	uint64_t matches; /* in the file */
 	size_t expected;  /* size of the file, if it fits into the buffer */
 	bool has_no_memory;
+	bool is_binary; /* the file */
 };
 
 /* ---- a hit ---- */
@@ -304,6 +305,7 @@ static fw_error *search_rest(struct hunter *h, int fd, size_t len)
 		err = fw_raise_internal_out_of_memory();
 	if (err || !is_text) {
 		drop_hits(h);
+		h->is_binary = !is_text;
 		return err;
 	}
 	h->hunt->total += h->matches;
@@ -367,15 +369,29 @@ static bool copy_mapped(struct hunter *h)
 	       fw_mapped_copy(mapped, h->buffer);
 }
 
+static void begin_file(struct hunter *h)
+{
+	h->line = 0;
+	h->matches = 0;
+	h->is_binary = false;
+}
+
 static void hunt_in(struct hunter *h, const struct fw_hunt_file *file, uint64_t number)
 {
+	bool is_copied;
 	fw_error *err;
 
 	h->file = *file;
 	h->number = number;
-	h->line = 0;
-	h->matches = 0;
-	err = copy_mapped(h) ? search_rest(h, -1, h->expected) : open_and_search(h);
+	begin_file(h);
+	is_copied = copy_mapped(h);
+	err = is_copied ? search_rest(h, -1, h->expected) : open_and_search(h);
+	/* Of a file that was cut within a page a moment ago, zeros follow to the end of the page. */
+	if (!err && is_copied && h->is_binary) {
+		fw_mapped_drop(h->file.where.mapped);
+		begin_file(h);
+		err = open_and_search(h);
+	}
 	if (err)
 		fw_hunt__fail(h->hunt, err);
 }

@@ -17,8 +17,10 @@
 #include <cmocka.h>
 
 #include "test/memory.h"
+#include "tools/code/hunt.h"
 #include "tools/code/limits.h"
 #include "tools/code/mapped.h"
+#include "tools/code/query.h"
 #include "tools/code/repo.h"
 
 #define SCRATCH_FORM "%s/file"
@@ -119,6 +121,52 @@ static void test_mapped__a_file_that_is_cut_and_grows_again_is_whole(void **stat
 	assert_int_equal(pwrite(fd, text, sizeof text, 0), sizeof text);
 	assert_true(fw_mapped_copy(file, copy));
 	assert_memory_equal(copy, text, sizeof text);
+	(void)close(fd);
+	fw_mapped_finish();
+}
+
+/* How many lines a search of the file finds, which is mapped by it. */
+static uint64_t lines_of(struct fw_mapped *file, const struct fw_query *query)
+{
+	const struct fw_hunt_options options = { .query = query,
+						 .most = 10,
+						 .until_ms = INT64_MAX };
+	struct fw_hunt_where where = { .prefix = "", .mapped = file };
+	enum fw_hunt_end end;
+	struct fw_hunt *hunt;
+	uint64_t total;
+
+	where.root = open(directory, O_PATH | O_DIRECTORY);
+	assert_null(fw_hunt_new(&options, &hunt));
+	assert_true(fw_hunt_add(hunt, &where, "file", 4));
+	assert_null(fw_hunt_finish(hunt, &end));
+	total = fw_hunt_total(hunt);
+	fw_hunt_free(hunt);
+	(void)close(where.root);
+	return total;
+}
+
+static void test_mapped__a_file_that_is_cut_within_a_page_is_no_binary_file(void **state)
+{
+	const struct fw_query_options options = { .text = "magpie", .len = 6 };
+	struct fw_mapped *file = new_files(1);
+	struct fw_query *query;
+	char text[2 * PAGE];
+	int fd;
+
+	(void)state;
+	memset(text, '\n', sizeof text);
+	memcpy(text, "magpie", 6);
+	fd = write_file(text, sizeof text);
+	assert_null(fw_query_new(&options, &query));
+	assert_int_equal(lines_of(file, query), 1);
+	assert_int_equal(fw_mapped_size(file), sizeof text);
+	assert_int_equal(ftruncate(fd, PAGE + 100), 0);
+	assert_int_equal(lines_of(file, query), 1);
+	/* And if it is one, it is left out. */
+	assert_int_equal(pwrite(fd, "\0", 1, 50), 1);
+	assert_int_equal(lines_of(file, query), 0);
+	fw_query_free(query);
 	(void)close(fd);
 	fw_mapped_finish();
 }
@@ -314,6 +362,7 @@ int main(void)
 		TEST(shows_what_was_written_later),
 		TEST(a_file_that_was_cut_is_read),
 		TEST(a_file_that_is_cut_and_grows_again_is_whole),
+		TEST(a_file_that_is_cut_within_a_page_is_no_binary_file),
 		TEST(files_stay_until_there_is_another_index),
 		TEST(empty_large_and_linked_files_are_read),
 		TEST(the_number_of_files_is_limited),
