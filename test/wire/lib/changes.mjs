@@ -1,7 +1,7 @@
 // Random changes of a source tree: whatever editors, compilers and git do to files.
 
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, chmodSync, closeSync, existsSync, ftruncateSync, linkSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
+import { appendFileSync, chmodSync, closeSync, existsSync, fstatSync, ftruncateSync, linkSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 
 // Not below these folders, which tests treat specially.
@@ -158,8 +158,9 @@ function other(dir, next) {
 	case 13: case 14: {
 		const fd = memory.open[next(memory.open.length)];
 		if (fd === undefined) return;
-		if (next(3) === 0) ftruncateSync(fd, next(200));
-		else writeSync(fd, `needle alpha ${next(1000)}\n${text(next)}`.repeat(1 + next(3)), next(3) ? 0 : next(300));
+		const { size } = fstatSync(fd); // without a hole, which would make it binary
+		if (next(3) === 0) ftruncateSync(fd, Math.min(size, next(200)));
+		else writeSync(fd, `needle alpha ${next(1000)}\n${text(next)}`.repeat(1 + next(3)), next(3) ? 0 : Math.min(size, next(300)));
 		return;
 	}
 	case 15: // a folder becomes a link to another one
