@@ -13,11 +13,12 @@ const { dir, paths } = history(isLong ? 100 : 12, isLong ? 200 : 24);
 const server = await serve(dir);
 
 // The folder of the repository in the state directory.
-const kept = () => join(state, 'faultwire/code', readdirSync(join(state, 'faultwire/code'))[0]);
-const graphs = () => (existsSync(join(kept(), 'git/ready')) ? readFileSync(join(kept(), 'git/ready'), 'utf8') : '');
-async function awaitGraph(head) {
-	for (let i = 0; i < 600 && !graphs().endsWith(head); i++) await new Promise((resolve) => setTimeout(resolve, 50));
-	check(graphs().endsWith(head), `no graph of ${head}: ${graphs()}`);
+const keptIn = (at) => join(at, 'faultwire/code', readdirSync(join(at, 'faultwire/code'))[0]);
+const kept = () => keptIn(state);
+const graphs = (at = kept()) => (existsSync(join(at, 'git/ready')) ? readFileSync(join(at, 'git/ready'), 'utf8') : '');
+async function awaitGraph(head, at = kept()) {
+	for (let i = 0; i < 600 && !graphs(at).endsWith(head); i++) await new Promise((resolve) => setTimeout(resolve, 50));
+	check(graphs(at).endsWith(head), `no graph of ${head}: ${graphs(at)}`);
 }
 const files = (at) => execFileSync('sh', ['-c', 'find . -type f -exec sha256sum {} + | sort'], { cwd: at, encoding: 'utf8' });
 
@@ -74,6 +75,32 @@ test('after commits, a revert, an amended commit, a merge, a reset, and a new ma
 	await all();
 	git(dir, 'gc', '-q', '--prune=now');
 	await all();
+});
+
+test('in a bare repository the mailmap of the newest commit counts', async () => {
+	const from = repository({ 'a.txt': 'one\ntwo\nthree\n' });
+	const push = (name) => {
+		write(from, { '.mailmap': [0, 1, 2].map((i) => `${name} <x@example.org> <${i}@example.org>\n`).join('') });
+		git(from, 'add', '-A');
+		git(from, 'commit', '-qm', name);
+		git(from, 'push', '-q', bare, 'main');
+	};
+	const bare = mkdtempSync(join(scratch(), 'bare-'));
+	git(bare, 'init', '-q', '--bare');
+	git(from, 'init', '-q');
+	push('First');
+	const ownState = useState();
+	const own = await serve(bare);
+	for (const name of ['Second', 'Third']) {
+		await compare(bare, 'a.txt', own);
+		// With the graph, and then with an older one.
+		await awaitGraph(git(bare, 'rev-parse', 'HEAD').trim(), keptIn(ownState));
+		await compare(bare, 'a.txt', own);
+		push(name);
+		await compare(bare, 'a.txt', own);
+		same((await own.call('file_history', { path: 'a.txt' })).commits.map((row) => row.author), [name]);
+	}
+	await own.end();
 });
 
 test('settings and replaced commits count at once', async () => {

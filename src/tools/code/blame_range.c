@@ -80,7 +80,8 @@ static fw_error *run_blame(const struct range *r, bool is_whole, struct fw_blame
 	const struct fw_git git = { .place = r->place,
 				    .command = "blame",
 				    .argv = is_whole ? whole : part,
-				    .directory = is_whole ? r->graph.directory : NULL };
+				    .directory = is_whole ? r->graph.directory : NULL,
+				    .head = r->head.hash };
 	const struct fw_git_reader reader = { r->call, '\n', LINE_BYTES, record, blame };
 
 	(void)snprintf(lines, sizeof lines, "%lld,%lld", (long long)r->start,
@@ -115,8 +116,14 @@ static fw_error *find_last(const struct range *r, char ret_hash[FW_GIT_HASH_SIZE
 
 static void find_mailmap(struct range *r)
 {
+	struct fw_git_object object;
 	struct stat st;
 
+	if (fw_git_is_bare(r->place)) {
+		if (fw_git_ask(r->place, "HEAD:.mailmap", &object))
+			(void)snprintf(r->mailmap, sizeof r->mailmap, "%s", object.hash);
+		return;
+	}
 	if (fstatat(r->place->root.fd, ".mailmap", &st, AT_SYMLINK_NOFOLLOW) == 0)
 		(void)snprintf(r->mailmap, sizeof r->mailmap, "%lld %lld.%09ld %lld.%09ld",
 			       (long long)st.st_size, (long long)st.st_mtim.tv_sec,

@@ -93,7 +93,9 @@ static fw_error *list(struct history *h, const struct fw_code_place *place)
 				     head.hash,
 				     NULL };
 	struct fw_git_graph graph;
-	struct fw_git git = { .place = place, .command = "log", .argv = argv };
+	struct fw_git git = {
+		.place = place, .command = "log", .argv = argv, .head = head.hash
+	};
 	const struct fw_git_reader reader = { h->call, '\0', TEXT_BYTES, record, h };
 	int64_t limit;
 

@@ -231,9 +231,17 @@ void fw_git_line_make(const struct fw_code_place *place, const char *directory,
 	put_environment(place, directory, ret_line);
 }
 
+bool fw_git_is_bare(const struct fw_code_place *place)
+{
+	struct stat st;
+
+	return fstatat(place->root.fd, ".git", &st, AT_SYMLINK_NOFOLLOW) != 0;
+}
+
 fw_error *fw_git_run(const struct fw_git *git)
 {
 	const char *words[FW_GIT_ARGV_MAX];
+	char mailmap[96];
 	struct fw_command_result result = { .status = 0 };
 	struct run run = { git };
 	struct fw_git_line line;
@@ -248,6 +256,12 @@ fw_error *fw_git_run(const struct fw_git *git)
 	size_t count = 0;
 	fw_error *err;
 
+	/* HEAD of the other directory may be an older commit. */
+	if (git->directory && git->head && fw_git_is_bare(git->place)) {
+		(void)snprintf(mailmap, sizeof mailmap, "mailmap.blob=%s:.mailmap", git->head);
+		words[count++] = "-c";
+		words[count++] = mailmap;
+	}
 	words[count++] = git->command;
 	for (size_t i = 0; git->argv[i] && count < FW_GIT_ARGV_MAX - 3; i++)
 		words[count++] = git->argv[i];

@@ -21,6 +21,8 @@ struct fw_git {
 	const char *const *argv; /* what follows it, NULL at the end; without the path */
 	/* A directory to use as that of the repository (git_graph.h), NULL: its own. */
 	const char *directory;
+	/* With `directory`: the commit that is HEAD, whose mailmap counts in a bare repository. */
+	const char *head;
 	uint32_t limit_ms; /* 0: FW_LIMIT_CODE_GIT_MS */
 	/* Its output as it comes; false ends it. */
 	bool (*take)(void *ctx, const char *bytes, size_t len);
@@ -45,6 +47,8 @@ struct fw_git_line {
 void fw_git_line_make(const struct fw_code_place *place, const char *directory,
 		      const char *const *words, struct fw_git_line *ret_line);
 
+/* Is it a repository without a work tree? */
+bool fw_git_is_bare(const struct fw_code_place *place);
 /* Runs git COMMAND ARGV -- PATH. Raises git.operation_failed with the path and the
  * command; file.not_found if neither the commit nor the work tree has the path;
  * input.invalid_line_range... see git.c. */
