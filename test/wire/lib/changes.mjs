@@ -93,7 +93,7 @@ function one(dir, next) {
 		writeFileSync(file, Buffer.alloc(size, 'alpha \n'));
 		return utimesSync(file, 1e9, 1e9);
 	}
-	case 12: return linkSync(file, join(dirname(file), `link${next(1e9)}.h`)); // elsewhere it may be ignored, and then no event reports what is written to it
+	case 12: return basename(file).startsWith('.') ? undefined : linkSync(file, join(dirname(file), `link${next(1e9)}.h`)); // elsewhere it may be ignored, and then no event reports what is written to it
 	case 13: return symlinkSync(target, join(folder, `soft${next(1e9)}.h`));
 	case 14: {
 		chmodSync(file, 0o600);
@@ -142,7 +142,8 @@ function other(dir, next) {
 		const suffix = ['.c', '.h', '.py', '.md'][next(4)];
 		return all.filter((path) => dirname(path) === dirname(file) && !basename(path).startsWith('.')).forEach((path) => renameSync(path, path.replace(/\.\w+$/, '') + suffix));
 	}
-	case 10: { // through another name
+	case 10: { // through another name; no event reports that of rules
+		if (basename(file).startsWith('.')) return;
 		const link = join(dirname(file), `link${next(1e9)}.h`);
 		linkSync(file, link);
 		return next(2) ? writeFileSync(link, text(next)) : next(2) ? appendFileSync(link, `\nneedle\n${text(next)}`) : rmSync(file);
