@@ -279,6 +279,25 @@ test('a merge of commits that are older than the newest one is read at once', ()
 	same(build(dir).unchanged, true);
 });
 
+test('commits that were amended, reset or are on another branch are not in the index any more', async () => {
+	const dir = sample();
+	const { call, end: stop } = await serve(dir, '--semantic-index', 'off');
+	same(build(dir).commits, 2);
+	const named = async (query) => (await call('semantic_search', { query })).findings.flatMap((finding) => finding.why.commits.map((commit) => commit.message));
+	same(await named('flickering lamp'), ['avoid the flickering lamp at start']);
+	git(dir, 'commit', '-q', '--amend', '-m', 'stop the dripping faucet');
+	same(build(dir).commits, 2);
+	same([await named('flickering lamp'), await named('dripping faucet')], [[], ['stop the dripping faucet']]);
+	git(dir, 'checkout', '-qb', 'other', 'HEAD~1');
+	same([build(dir).commits, await named('dripping faucet')], [1, []]);
+	git(dir, 'checkout', '-q', 'main');
+	same([build(dir).commits, await named('dripping faucet')], [2, ['stop the dripping faucet']]);
+	git(dir, 'checkout', '-q', '--orphan', 'new');
+	git(dir, 'commit', '-qm', 'begin again');
+	same([build(dir).commits, await named('dripping faucet')], [1, []]);
+	await stop();
+});
+
 test('a database that is damaged in the middle is made again', () => {
 	const dir = repository(Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`f${i}.c`, `int alpha${i}(void)\n{\n\treturn beta${i * 7};\n}\n`.repeat(30)])));
 	build(dir);

@@ -27,6 +27,7 @@ enum statement {
 	VECTORS,
 	PUT_VECTORS,
 	PUT_COMMIT,
+	DROP_COMMIT,
 	COMMITS,
 	META,
 	PUT_META,
@@ -43,6 +44,7 @@ static const char *const texts[STATEMENT_COUNT] = {
 	[VECTORS] = "SELECT vectors FROM vector WHERE blob=?",
 	[PUT_VECTORS] = "INSERT OR REPLACE INTO vector VALUES(?,?)",
 	[PUT_COMMIT] = "INSERT OR IGNORE INTO past(sha,time,subject,paths) VALUES(?,?,?,?)",
+	[DROP_COMMIT] = "DELETE FROM past WHERE sha=?",
 	[COMMITS] = "SELECT sha,time,subject,paths FROM past ORDER BY time DESC,id LIMIT ?",
 	[META] = "SELECT value FROM meta WHERE name=?",
 	[PUT_META] = "INSERT OR REPLACE INTO meta VALUES(?,?)",
@@ -432,6 +434,15 @@ fw_error *fw_semantic_data_commits(struct fw_semantic_data *data, size_t most,
 		err = failed(data, result);
 	(void)sqlite3_reset(rows);
 	return err;
+}
+
+fw_error *fw_semantic_data_drop_commit(struct fw_semantic_data *data, const char *sha)
+{
+	sqlite3_stmt *statement;
+
+	FW_TRY(take(data, DROP_COMMIT, &statement));
+	bind_text(statement, 1, sha);
+	return run(data, statement);
 }
 
 fw_error *fw_semantic_data_drop_commits(struct fw_semantic_data *data)

@@ -93,6 +93,8 @@ FW_NODISCARD fw_error *fw_semantic_data_put_commit(struct fw_semantic_data *data
 FW_NODISCARD fw_error *fw_semantic_data_commits(
 	struct fw_semantic_data *data, size_t most,
 	fw_error *(*each)(void *ctx, const struct fw_semantic_commit *commit), void *ctx);
+FW_NODISCARD fw_error *fw_semantic_data_drop_commit(struct fw_semantic_data *data,
+						    const char *sha);
 FW_NODISCARD fw_error *fw_semantic_data_drop_commits(struct fw_semantic_data *data);
 
 /* Values by name; `*ret_len` is 0 if there is none. */

@@ -2,7 +2,9 @@
  * history.c - see history.h.
  *
  * `git log -z --name-only`: fields end with NUL. A commit begins with the byte 1, which no hash
- * has; the names of its files follow its fields.
+ * has, and "<" if it does not belong to the history any more: the range is `old...HEAD`, since
+ * commits are amended and rebased, and branches switched. The names of its files follow its
+ * fields.
  *
  * The thread keeps the commits in memory, four texts each: the database belongs to the thread
  * that opened it.
@@ -38,6 +40,8 @@ struct reading {
 	bool (*is_cancelled)(void *ctx);
 	void *ctx;
 	enum part part;
+	size_t count; /* of commits */
+	bool is_gone; /* from the history */
 	char sha[FW_SEMANTIC_SHA_SIZE];
 	int64_t time_s;
 	char subject[SUBJECT_BYTES];
@@ -69,7 +73,10 @@ static void put_commit(struct reading *r)
 	if (r->paths.state == FW_BUF_OK && r->kept.state == FW_BUF_OK) {
 		size_t len = r->kept.len;
 
-		(void)snprintf(time, sizeof time, "%" PRId64, r->time_s);
+		/* One that is gone has no time. */
+		time[0] = '\0';
+		if (!r->is_gone)
+			(void)snprintf(time, sizeof time, "%" PRId64, r->time_s);
 		fw_buf_put(&r->kept, r->sha, strlen(r->sha) + 1);
 		fw_buf_put(&r->kept, time, strlen(time) + 1);
 		fw_buf_put(&r->kept, r->subject, strlen(r->subject) + 1);
@@ -87,10 +94,12 @@ static void take_field(struct reading *r, const char *text, size_t len)
 		text++;
 		len--;
 	}
-	if (len && *text == 1) {
+	if (len > 1 && *text == 1) {
 		put_commit(r);
-		len = len - 1 < sizeof r->sha ? len - 1 : sizeof r->sha - 1;
-		memcpy(r->sha, text + 1, len);
+		r->count++;
+		r->is_gone = text[1] == '<';
+		len = len - 2 < sizeof r->sha ? len - 2 : sizeof r->sha - 1;
+		memcpy(r->sha, text + 2, len);
 		r->sha[len] = '\0';
 		r->part = TIME;
 		return;
@@ -159,7 +168,7 @@ static bool list(struct reading *r, const struct fw_code_place *place, const cha
 				     "--no-show-signature",
 				     "--no-notes",
 				     "--no-color",
-				     "--format=tformat:%x01%H%x00%ct%x00%s",
+				     "--format=tformat:%x01%m%H%x00%ct%x00%s",
 				     count,
 				     range,
 				     NULL };
@@ -220,13 +229,15 @@ static void *read_new(void *ctx)
 	if (strcmp(h->old, h->head) == 0)
 		return NULL;
 	(void)snprintf(count, sizeof count, "--max-count=%d", FW_SEMANTIC_LIMIT_COMMITS);
-	(void)snprintf(range, sizeof range, "%s..HEAD", h->old);
-	if (h->old[0] && list(&h->reading, h->place, range, count, false))
+	(void)snprintf(range, sizeof range, "%s...HEAD", h->old);
+	if (h->old[0] && list(&h->reading, h->place, range, count, false) &&
+	    h->reading.count < FW_SEMANTIC_LIMIT_COMMITS)
 		return NULL;
-	/* The first time, or a commit that is gone since history was rewritten. */
+	/* The first time, a commit that git has removed, or too much at once. */
 	forget(&h->reading);
 	prepare(&h->reading);
 	h->reading.part = SHA;
+	h->reading.sha[0] = '\0';
 	h->is_whole = true;
 	(void)list(&h->reading, h->place, "HEAD", count, false);
 	return NULL;
@@ -282,6 +293,10 @@ static fw_error *keep(const struct reading *r, struct fw_semantic_data *data)
 		for (size_t i = 0; i < 4; i++) {
 			texts[i] = at;
 			at += strlen(at) + 1;
+		}
+		if (!texts[1][0]) {
+			FW_TRY(fw_semantic_data_drop_commit(data, texts[0]));
+			continue;
 		}
 		FW_TRY(fw_semantic_data_put_commit(
 			data,

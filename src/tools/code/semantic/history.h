@@ -28,7 +28,7 @@ FW_NODISCARD fw_error *fw_semantic_history_begin(struct fw_semantic_data *data,
 						 bool (*is_cancelled)(void *ctx), void *ctx,
 						 struct fw_semantic_history **ret_history);
 /*
- * Adds the commits since the last time. A directory that is no git repository, or whose git
+ * Adds the commits since the last time, and removes those that HEAD has not any more. A directory that is no git repository, or whose git
  * fails, has no commits: the index then does without. `ret_head` gets the newest commit, or
  * "". Raises what data.h raises.
  */
