@@ -1,10 +1,10 @@
 // The index of search_text: when there is one, that it survives restarts and damage, who keeps it, and that
 // whatever changes is found at once. That its results are those of ripgrep is in code_search_rg.mjs.
 
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { appendFileSync, closeSync, linkSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { check, run, same, test } from './lib/cli.mjs';
+import { check, run, same, skip, test } from './lib/cli.mjs';
 import { awaitIndex, end, indexFacts, repository, serve, useState, write } from './lib/code.mjs';
 import { workers } from './lib/worker.mjs';
 
@@ -125,6 +125,28 @@ test('a folder that is ignored since the index was made is searched if it is nam
 	same(await findByIndex(server, 'needle1 ', { paths: ['d1'] }), ['d1/f1.txt']);
 	same(await findByIndex(server, 'needle2 ', { paths: ['d1'] }), []);
 	await server.end();
+});
+
+test('a file system in the repository is unmounted: its files are not found any more, but those below', async () => {
+	const dir = tree();
+	if (spawnSync('mount', ['-t', 'tmpfs', 'none', join(dir, 'd1')]).status !== 0) skip('nothing can be mounted here');
+	try {
+		write(dir, { 'd1/f1.txt': 'dunlin\n' });
+		const server = await indexed(dir, '--semantic-index', 'off');
+		same([await findByIndex(server, 'dunlin'), await findByIndex(server, 'needle1 ')], [['d1/f1.txt'], []]);
+		// No worker keeps a file of it mapped, which would keep it busy.
+		for (let i = 0; i < 8; i++) await findByIndex(server, 'dunlin');
+		let unmounted = false;
+		for (let i = 0; i < 200 && !unmounted; i++) {
+			if (i) await new Promise((resolve) => setTimeout(resolve, 50)); // it may be read just now
+			unmounted = spawnSync('umount', [join(dir, 'd1')]).status === 0;
+		}
+		check(unmounted, 'the file system is busy');
+		same([await find(server, 'dunlin'), await find(server, 'needle1 ')], [[], ['d1/f1.txt']]);
+		await server.end();
+	} finally {
+		spawnSync('umount', ['--lazy', join(dir, 'd1')], { stdio: 'ignore' });
+	}
 });
 
 // How many files of a directory the workers of a server keep mapped.

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <faultwire/error.h>
 
@@ -50,10 +51,12 @@ void fw_hunt_free(struct fw_hunt *hunt);
 /* Where a file is. */
 struct fw_hunt_where {
 	int root;           /* directory, open until the hunt is finished */
+	dev_t device;       /* of the root */
 	const char *prefix; /* of the repository; not copied */
 	bool is_canonical;  /* no component of the path may be a link */
 	bool is_named;      /* by the client: the file itself may be a link */
-	/* NULL: open and read the file (mapped.h). */
+	/* NULL: open and read the file (mapped.h). It is not mapped if it is on another device
+	 * than the root: that could not be unmounted. */
 	struct fw_mapped *mapped;
 };
 

@@ -339,7 +339,7 @@ static fw_error *search_open(struct hunter *h, int fd)
 		return fw_raise_internal_out_of_memory();
 	h->expected = (size_t)st.st_size < h->room ? (size_t)st.st_size : SIZE_MAX;
 	FW_TRY(search_rest(h, fd, len));
-	if (h->file.where.mapped)
+	if (h->file.where.mapped && st.st_dev == h->file.where.device)
 		fw_mapped_keep(h->file.where.mapped, fd, &st);
 	return NULL;
 }

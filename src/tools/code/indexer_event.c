@@ -169,7 +169,9 @@ static void on_event(void *ctx, const struct fw_watch_event *event)
 {
 	struct looks *looks = ctx;
 
-	if (!event->path) {
+	/* Of a file system that was unmounted, and what is below it, there is one event for each
+	 * directory. */
+	if (!event->path || event->mask & IN_UNMOUNT) {
 		give_up(looks->indexer);
 		return;
 	}

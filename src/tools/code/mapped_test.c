@@ -136,9 +136,12 @@ static uint64_t lines_of(struct fw_mapped *file, const struct fw_query *query)
 	struct fw_hunt_where where = { .prefix = "", .mapped = file };
 	enum fw_hunt_end end;
 	struct fw_hunt *hunt;
+	struct stat st;
 	uint64_t total;
 
 	where.root = open(directory, O_PATH | O_DIRECTORY);
+	assert_int_equal(fstat(where.root, &st), 0);
+	where.device = st.st_dev;
 	assert_null(fw_hunt_new(&options, &hunt));
 	assert_true(fw_hunt_add(hunt, &where, "file", 4));
 	assert_null(fw_hunt_finish(hunt, &end));

@@ -181,8 +181,9 @@ static fw_error *walk(struct search *s, const struct fw_code_place *place)
 	bool is_complete = true;
 	struct stat st;
 
-	s->where =
-		(struct fw_hunt_where){ .root = place->root.fd, .prefix = place->repo->prefix };
+	s->where = (struct fw_hunt_where){ .root = place->root.fd,
+					   .device = place->root.dev,
+					   .prefix = place->repo->prefix };
 	if (fw_code_place_is_file(place, &st)) {
 		s->where.is_named = true;
 		(void)candidate(s, place->path, strlen(place->path), NULL);
