@@ -41,6 +41,8 @@ enum {
 	FW_LIMIT_CODE_MATCH_DEPTH = 250 * 1000,
 	FW_LIMIT_CODE_MATCH_KIB = 32 * 1024,
 	FW_LIMIT_CODE_JIT_STACK_BYTES = 1024 * 1024,
+	/* Longer lines are matched without JIT if it does not count all steps. */
+	FW_LIMIT_CODE_JIT_LINE_BYTES = 512,
 	/* The automaton: numbers for its states, the length of a line, and bytes that are read to find
 	 * where a match begins. */
 	FW_LIMIT_CODE_LINEAR_STATES = 2048,

@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "tools/code/limits.h"
 
 enum {
@@ -194,12 +195,12 @@ void fw_linear_free(struct fw_linear *linear)
 
 /* `starts`: how many places are tried. */
 static enum fw_linear_answer run(struct fw_linear *linear, const pcre2_code *code,
-				 const char *line, size_t len, size_t starts)
+				 const char *text, size_t len, uint32_t options, size_t starts)
 {
 	int result;
 
 	(void)pcre2_set_match_limit(linear->context, (uint32_t)starts);
-	result = pcre2_dfa_match(code, (PCRE2_SPTR)line, len, 0, PCRE2_DFA_SHORTEST,
+	result = pcre2_dfa_match(code, (PCRE2_SPTR)text, len, 0, PCRE2_DFA_SHORTEST | options,
 				 linear->data, linear->context, linear->states,
 				 FW_LIMIT_CODE_LINEAR_STATES);
 	return result >= 0                     ? FW_LINEAR_MATCH
@@ -207,18 +208,41 @@ static enum fw_linear_answer run(struct fw_linear *linear, const pcre2_code *cod
 					       : FW_LINEAR_NO_ANSWER;
 }
 
-enum fw_linear_answer fw_linear_match(struct fw_linear *linear, const char *line, size_t len,
-				      size_t *ret_start)
+static enum fw_linear_answer match_part(struct fw_linear *linear, const char *part, size_t len,
+					uint32_t options, size_t *ret_start)
 {
-	enum fw_linear_answer answer;
+	enum fw_linear_answer answer = run(linear, linear->anywhere, part, len, options, 2);
 
-	if (len > FW_LIMIT_CODE_LINEAR_BYTES)
-		return FW_LINEAR_NO_ANSWER;
-	answer = run(linear, linear->anywhere, line, len, 2);
 	if (answer == FW_LINEAR_MATCH)
-		answer = run(linear, linear->code, line, len,
+		answer = run(linear, linear->code, part, len, options,
 			     FW_LIMIT_CODE_LINEAR_STEPS / (len + 1) + 2);
 	if (answer == FW_LINEAR_MATCH)
 		*ret_start = pcre2_get_ovector_pointer(linear->data)[0];
+	return answer;
+}
+
+/* As with PCRE2_MATCH_INVALID_UTF, which pcre2_dfa_match() does not have: no match has a byte
+ * that is not UTF-8. */
+enum fw_linear_answer fw_linear_match(struct fw_linear *linear, const char *line, size_t len,
+				      size_t *ret_start)
+{
+	enum fw_linear_answer answer = FW_LINEAR_NO_MATCH;
+	size_t from = 0;
+
+	if (len > FW_LIMIT_CODE_LINEAR_BYTES)
+		return FW_LINEAR_NO_ANSWER;
+	while (from < len + !len && answer == FW_LINEAR_NO_MATCH) {
+		size_t valid = fw_utf8_valid(line + from, len - from), start = 0;
+
+		/* Nor is there an empty one between two such bytes. */
+		if (valid || !from)
+			answer = match_part(linear, line + from, valid,
+					    PCRE2_NO_UTF_CHECK | (from ? PCRE2_NOTBOL : 0) |
+						    (from + valid < len ? PCRE2_NOTEOL : 0),
+					    &start);
+		if (answer == FW_LINEAR_MATCH)
+			*ret_start = from + start;
+		from += valid + 1;
+	}
 	return answer;
 }

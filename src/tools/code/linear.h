@@ -29,8 +29,8 @@ bool fw_linear_is_plain(const char *text, size_t len);
 struct fw_linear *fw_linear_new(const char *text, size_t len, bool ignores_case);
 void fw_linear_free(struct fw_linear *linear);
 
-/* `ret_start` is where the first match begins. No answer: the line is too long (limits.h) or
- * not UTF-8, or the match is far behind other places where one could begin. */
+/* `ret_start` is where the first match begins. No answer: the line is too long (limits.h), there
+ * are too many states, or the match is far behind other places where one could begin. */
 enum fw_linear_answer fw_linear_match(struct fw_linear *linear, const char *line, size_t len,
 				      size_t *ret_start);
 

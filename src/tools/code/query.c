@@ -26,6 +26,7 @@
 #include <faultwire/raise.h>
 
 enum { ASK_LINES = 256, ASK_REGEX_LINES = 4, JIT_STACK_LEAST = 32 * 1024, LITERAL_LEAST = 3 };
+enum { LINE_START = 2 /* PCRE2_INFO_FIRSTCODETYPE */ };
 
 struct fw_query {
 	char *text;
@@ -44,6 +45,9 @@ struct fw_query {
 	bool has_jit;
 	bool sieve_has_jit;
 	bool can_be_linear;
+	bool needs_count;  /* JIT code takes many steps on long lines without counting them */
+	pcre2_code *loose; /* for a block that is not UTF-8; NULL: the others are right there */
+	bool loose_has_jit;
 };
 
 struct fw_matcher {
@@ -53,6 +57,7 @@ struct fw_matcher {
 	pcre2_jit_stack *stack;
 	struct fw_linear *linear; /* NULL: was not needed yet, or is not possible */
 	bool can_be_linear;
+	bool is_loose; /* the block is not UTF-8 */
 };
 
 /* ---- compiling ---- */
@@ -90,12 +95,57 @@ static pcre2_code *compile(const struct fw_query *query, uint32_t options, int *
 	return code;
 }
 
+/* The length of the character at `text`, or of the escape. */
+static size_t unit_len(const char *text, size_t len)
+{
+	return text[0] == '\\' && len > 1 ? 2 : 1;
+}
+
 /* After a group with an empty alternative the JIT compiler of PCRE2 10.42 remembers from the
  * alternatives before where a repetition ended, and misses matches: (x|)\s*[a-z] does not match
  * "x". Without the optimizations of the start it does not remember. */
-static bool may_be_missed(const struct fw_query *query)
+static bool has_empty_alternative(const char *text, size_t len)
 {
-	return memchr(query->text, '(', query->len) && memchr(query->text, '|', query->len);
+	bool is_empty = false; /* the alternative that is being read */
+
+	for (size_t i = 0, n; i < len; i += n) {
+		n = unit_len(text + i, len - i);
+		if (is_empty && (text[i] == '|' || text[i] == ')'))
+			return true;
+		is_empty = text[i] == '|' || text[i] == '(' ||
+			   (is_empty && (text[i] == '?' || text[i] == ':'));
+	}
+	return false;
+}
+
+/* How many repetitions without an upper limit there are, or more. */
+static unsigned count_repetitions(const char *text, size_t len)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0, n; i < len; i += n) {
+		n = unit_len(text + i, len - i);
+		count += text[i] == '*' || text[i] == '+' ||
+			 (text[i] == ',' && i + 1 < len && text[i + 1] == '}');
+	}
+	return count;
+}
+
+/* An expression that begins with .* is tried only where a line begins, but in a line with bytes
+ * that are not UTF-8 PCRE2 goes on behind them, and nothing was found there. */
+static fw_error *compile_loose(struct fw_query *query, uint32_t options)
+{
+	uint32_t type = 0, all = 0;
+	size_t at;
+	int error;
+
+	(void)pcre2_pattern_info(query->code, PCRE2_INFO_FIRSTCODETYPE, &type);
+	(void)pcre2_pattern_info(query->code, PCRE2_INFO_ALLOPTIONS, &all);
+	if (type != LINE_START && !(all & PCRE2_ANCHORED))
+		return NULL;
+	query->loose = compile(query, options | PCRE2_NO_DOTSTAR_ANCHOR, &error, &at,
+			       &query->loose_has_jit);
+	return query->loose ? NULL : fw_raise_internal_out_of_memory();
 }
 
 static fw_error *compile_regex(struct fw_query *query)
@@ -104,7 +154,7 @@ static fw_error *compile_regex(struct fw_query *query)
 	size_t at = 0;
 	int error = 0;
 
-	if (may_be_missed(query))
+	if (has_empty_alternative(query->text, query->len))
 		options |= PCRE2_NO_START_OPTIMIZE;
 	query->code = compile(query, options, &error, &at, &query->has_jit);
 	if (!query->code)
@@ -112,7 +162,10 @@ static fw_error *compile_regex(struct fw_query *query)
 							: invalid(error, at);
 	fw_literals_of_regex(query->text, query->len, query->ignores_case, &query->literals);
 	fw_byte_runs_of_regex(query->text, query->len, query->ignores_case, &query->runs);
+	FW_TRY(compile_loose(query, options));
 	query->can_be_linear = fw_linear_is_possible(query->text, query->len);
+	query->needs_count =
+		query->can_be_linear && count_repetitions(query->text, query->len) > 1;
 	/* Negated classes could match a line feed, but `^` is not plain. */
 	if (!query->literals.count && fw_linear_is_plain(query->text, query->len))
 		query->sieve = compile(query, options, &error, &at, &query->sieve_has_jit);
@@ -219,6 +272,7 @@ void fw_query_free(struct fw_query *query)
 		return;
 	pcre2_code_free(query->code);
 	pcre2_code_free(query->sieve);
+	pcre2_code_free(query->loose);
 	fw__release(query->text);
 	fw__release(query);
 }
@@ -316,15 +370,30 @@ static fw_error *too_many_steps(void)
 	return err;
 }
 
+static const pcre2_code *choose(const struct fw_matcher *m, bool with_sieve, size_t len,
+				bool *ret_has_jit)
+{
+	const struct fw_query *query = m->query;
+
+	if (with_sieve) {
+		*ret_has_jit = query->sieve_has_jit;
+		return query->sieve;
+	}
+	*ret_has_jit = (m->is_loose ? query->loose_has_jit : query->has_jit) &&
+		       !(query->needs_count && len > FW_LIMIT_CODE_JIT_LINE_BYTES);
+	return m->is_loose ? query->loose : query->code;
+}
+
 static int run_pcre2(struct fw_matcher *m, bool with_sieve, const char *text, size_t len,
 		     size_t from)
 {
-	const pcre2_code *code = with_sieve ? m->query->sieve : m->query->code;
-	bool has_jit = with_sieve ? m->query->sieve_has_jit : m->query->has_jit;
+	bool has_jit;
+	const pcre2_code *code = choose(m, with_sieve, len, &has_jit);
 
 	return has_jit ? pcre2_jit_match(code, (PCRE2_SPTR)text, len, from, 0, m->data,
 					 m->context)
-		       : pcre2_match(code, (PCRE2_SPTR)text, len, from, 0, m->data, m->context);
+		       : pcre2_match(code, (PCRE2_SPTR)text, len, from, PCRE2_NO_JIT, m->data,
+				     m->context);
 }
 
 /* Where the expression matches in a text; `*ret_at` is not set if it does not. */
@@ -563,8 +632,10 @@ fw_error *fw_matcher_run(struct fw_matcher *matcher, const struct fw_matching *m
 			       .at = text,
 			       .lines = { text, 0 } };
 
+	matcher->is_loose = matcher->query->loose && fw_utf8_valid(text, len) < len;
 	block.by_runs = has_runs(matcher->query, text, len);
 	if (block.by_runs || matcher->query->scan_count)
 		return run_scans(&block);
-	return matcher->query->sieve ? run_sieve(&block) : run_lines(&block);
+	return matcher->query->sieve && !matcher->is_loose ? run_sieve(&block)
+							   : run_lines(&block);
 }
