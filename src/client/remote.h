@@ -86,6 +86,9 @@ struct fw_remote_callbacks {
 	/* The server asks something; answered with fw_remote_answer(), now or later. A
 	 * ping is answered by the remote. NULL member: refused with -32601. */
 	void (*asked)(void *ctx, uint64_t key, const struct fw_scan *message);
+	/* A reply to request `key` after its deadline or cancellation, or a second one. NULL
+	 * member: only counted. */
+	void (*late)(void *ctx, uint64_t key);
 	/* A line that is not a message: a banner or a log line. NULL member: only counted. */
 	void (*stray)(void *ctx, const char *text, size_t len);
 	/* Each message that is sent or received, unchanged. NULL member: not called. */

@@ -298,6 +298,8 @@ static void take_reply(struct fw_remote *remote, uint64_t key, const struct fw_s
 	 * says nothing about other requests. */
 	if (is_number && id >= remote->first_id && id <= remote->last_id) {
 		remote->counts.late++;
+		if (remote->options.on.late)
+			remote->options.on.late(remote->options.ctx, id);
 		return;
 	}
 	pending = only_one(remote, key);

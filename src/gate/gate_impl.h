@@ -27,6 +27,16 @@ struct fetch;
 
 enum { FW_GATE_RETRY_TOKENS = 100 };
 
+/* A call that is not waited for any more, and that the upstream may still work on. */
+struct fw_abandoned {
+	uint64_t key;      /* of the remote */
+	uint64_t client;   /* as in fw_upstream_client() */
+	uint64_t connect;  /* the connection that it was sent by */
+	uint64_t until_ms; /* in loop time */
+};
+
+enum { FW_GATE_ABANDONED = 16, FW_GATE_ABANDONED_MS = 60 * 1000 };
+
 struct fw_upstream {
 	struct fw_gate *gate;
 	const struct fw_gate_entry *entry;
@@ -59,6 +69,7 @@ struct fw_upstream {
 	struct fw_rate rate;
 	uint64_t outcomes[FW_GATE_OUTCOMES];
 	uint32_t in_flight;
+	struct fw_abandoned abandoned[FW_GATE_ABANDONED]; /* with several clients */
 };
 
 struct fw_gate {
@@ -148,6 +159,17 @@ void fw_upstream_judge(struct fw_upstream *upstream, const struct fw_job *job,
 /* Counts the job towards the limits of its upstream. Returns an error if a limit is reached. */
 fw_error *fw_upstream_count(struct fw_upstream *connection, struct fw_job *job);
 void fw_upstream_uncount(struct fw_job *job);
+
+/* ---- abandoned.c ---- */
+
+/* Whose call it is, as a hash; 0: not known, so it is the same as no other. */
+uint64_t fw_upstream_client(const fw_call *call);
+/* The call `key` of the job is not waited for any more. */
+void fw_upstream_abandon(struct fw_job *job, uint64_t key);
+/* The upstream has answered such a call. */
+void fw_upstream_replied_late(struct fw_upstream *upstream, uint64_t key);
+/* Whether it works on no such call of another client. */
+bool fw_upstream_is_left_to(const struct fw_upstream *upstream, uint64_t client);
 
 /* ---- legacy.c ---- */
 

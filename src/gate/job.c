@@ -136,8 +136,10 @@ void fw_job_abandon(fw_call *call)
 	struct fw_job *job = call->relayed.job;
 
 	fw_job_unlink(job);
-	if (job->upstream && job->key)
+	if (job->upstream && job->key) {
+		fw_upstream_abandon(job, job->key);
 		fw_remote_cancel(job->upstream->remote, job->key, "the client has cancelled");
+	}
 	fw_job_free(job);
 	fw_relay_drop(call);
 }
@@ -556,6 +558,8 @@ static void on_done(void *ctx, const struct fw_remote_reply *reply, fw_error *er
 	struct fw_job *job = ctx;
 
 	fw_job_unlink(job);
+	if (err && fw_error_code(err) == FW_UPSTREAM_TIMEOUT)
+		fw_upstream_abandon(job, job->key);
 	job->key = 0;
 	if (!err || !job->call)
 		fw_upstream_judge(job->upstream, job, err);

@@ -202,7 +202,7 @@ bool fw_question_is_certain(const struct fw_upstream *upstream, const struct fw_
 		if (at != job && at->call && !at->askers &&
 		    !is_same_client(at->call, job->call))
 			return false;
-	return true;
+	return fw_upstream_is_left_to(upstream, fw_upstream_client(job->call));
 }
 
 /* Why the client of the job cannot be asked. NULL: it can be. */

@@ -67,6 +67,7 @@ static void on_expired(uv_timer_t *timer)
 							       job->question_id.len },
 					    "the client has not answered");
 		fw_job_unlink(job);
+		fw_upstream_abandon(job, job->key);
 		fw_remote_cancel(job->upstream->remote, job->key,
 				 "the client has not answered");
 	}

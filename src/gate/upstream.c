@@ -13,6 +13,7 @@
 #include <faultwire/contract.h>
 #include <faultwire/raise.h>
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -196,9 +197,12 @@ static void pass_on(struct fw_upstream *upstream, uint64_t key, const char *meth
 	struct fw_relay *relay = &upstream->gate->relay;
 	const struct fw_job *job = fw_job_of(upstream, key);
 	const struct fw_session *session = relay->server->sessions.first;
-	bool is_certain = key || !upstream->gate->options.is_http ||
-			  (job && job->call ? fw_question_is_certain(upstream, job)
-					    : session && !session->next);
+	bool is_certain =
+		key || !upstream->gate->options.is_http ||
+		(job && job->call ? fw_question_is_certain(upstream, job)
+				  : session && !session->next &&
+					    fw_upstream_is_left_to(
+						    upstream, fw_hash_text(session->id, 1)));
 
 	/* A parked call has no client at the moment. */
 	if (is_certain && (!job || job->call))
@@ -230,6 +234,11 @@ static void on_notified(void *ctx, uint64_t key, const struct fw_scan *message)
 		   fw_slice_text(message->method, method, sizeof method) < sizeof method) {
 		pass_on(upstream, key, method, message->params);
 	}
+}
+
+static void on_late(void *ctx, uint64_t key)
+{
+	fw_upstream_replied_late(ctx, key);
 }
 
 static void on_asked(void *ctx, uint64_t key, const struct fw_scan *message)
@@ -269,6 +278,7 @@ fw_error *fw_upstream_init(struct fw_upstream *upstream, struct fw_gate *gate,
 			.down = on_down,
 			.notified = on_notified,
 			.asked = on_asked,
+			.late = on_late,
 			.stray = on_stray },
 		.ctx = upstream,
 	};

@@ -20,6 +20,9 @@ const ask = (method, params, id = `ask-${++number}`) =>
 		waiting.set(id, done);
 		send({ id, method, ...(params && { params }) });
 	});
+// Of the tools `lingers` and `waits`, while they run.
+let onCancelled;
+let onOutcome;
 const failed = (id, { error }) => text(id, `Error: ${error.message}`, { isError: true });
 
 const legacy = {
@@ -65,6 +68,14 @@ const legacy = {
 		if (then === 'asks') text(id, (await ask('elicitation/create', form, 'second')).result?.content.name ?? 'refused');
 		if (then === 'replies') text(id, 'went on');
 	},
+	// It asks when it is cancelled.
+	lingers: () => {
+		onCancelled = async () => onOutcome((await ask('elicitation/create', form)).error?.message ?? 'asked');
+	},
+	waits: (id) => {
+		onOutcome = (words) => text(id, words);
+	},
+	running: (id) => text(id, onCancelled && onOutcome ? 'both' : 'not yet'),
 	slow: (id) => setTimeout(() => text(id, 'slow'), 300),
 	early: (id) => text(id, early),
 };
@@ -102,7 +113,8 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
 	else if (method === 'initialize' && era === 'legacy') {
 		capabilities = params.capabilities;
 		send({ id, result: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'asker', version: '1' } } });
-	} else if (method === 'notifications/initialized' && process.env.ROOTS) early = await ask('roots/list');
+	} else if (method === 'notifications/cancelled') onCancelled?.();
+	else if (method === 'notifications/initialized' && process.env.ROOTS) early = await ask('roots/list');
 	else if (method === 'subscriptions/listen') listening = params.notifications.resourceSubscriptions;
 	else if (method === 'tools/list') send({ id, result: { ...(era === 'modern' && { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }), tools: Object.keys(tools).map((name) => ({ name, inputSchema: { type: 'object' } })) } });
 	else if (method === 'tools/call' && tools[params.name]) tools[params.name](id, params);

@@ -239,9 +239,10 @@ test('roots that a server asks for outside of a call are those of the client', a
 
 test('with several clients, a question goes to the one whose call it is, or to none', async () => {
 	const server = await served(faultwire, ['gate', '--audit', 'off', '--incidents', 'off', '--http', '127.0.0.1:0', '--', 'node', asker, 'legacy']);
-	const post = async (name, more, capabilities = all) => {
+	const post = async (name, more, capabilities = all, signal = undefined) => {
 		const reply = await fetch(server.url, {
 			method: 'POST',
+			signal,
 			headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': name },
 			body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, ...more, _meta: meta(capabilities) } }),
 		});
@@ -260,5 +261,13 @@ test('with several clients, a question goes to the one whose call it is, or to n
 	const parked = await post('who');
 	assert.equal((await post('who')).result.resultType, 'input_required');
 	assert.equal(text(await post('who', { inputResponses: { q1: content('Bob') }, requestState: parked.result.requestState })), 'hello Bob');
+	// Neither does a call get the question of one that another client has cancelled.
+	const first = new AbortController();
+	const cancelled = assert.rejects(post('lingers', {}, all, first.signal));
+	const waits = post('waits');
+	while (text(await post('running')) !== 'both') await new Promise((done) => setTimeout(done, 20));
+	first.abort();
+	await cancelled;
+	assert.match(text(await waits), /several clients/);
 	await server.stop();
 });
