@@ -4,7 +4,7 @@
  *
  * Properties: a blame has no line of a commit that it does not have, and its JSON can be read;
  * a text that PCRE2 matches contains one of the texts that the expression requires, with any
- * case if case is ignored.
+ * case if case is ignored; the automaton finds what PCRE2 finds by backtracking.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -16,6 +16,7 @@
 /* The toolsets are no part of the library. */
 #include "../src/tools/code/blame.c"
 #include "../src/tools/code/date.c"
+#include "../src/tools/code/linear.c"
 #include "../src/tools/code/literal.c"
 #include "../src/tools/code/pattern.c"
 
@@ -72,29 +73,54 @@ static bool contains(const struct fw_literal *literal, bool folds, const char *t
 	return false;
 }
 
-static bool matches(const char *pattern, size_t len, bool folds, const char *text,
-		    size_t text_len)
+enum found { NO_MATCH, MATCH, NOT_KNOWN /* not valid, or too many steps */ };
+
+/* Matches by backtracking. */
+static enum found backtrack(const char *pattern, size_t len, bool folds, const char *text,
+			    size_t text_len, size_t *ret_start)
 {
 	pcre2_match_context *context = pcre2_match_context_create(NULL);
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
-	bool is_match = false;
+	int result = PCRE2_ERROR_INTERNAL;
 	pcre2_code *code;
 	size_t at;
 	int error;
 
 	code = pcre2_compile((PCRE2_SPTR)pattern, len,
 			     PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF |
-				     PCRE2_NEVER_BACKSLASH_C | (folds ? PCRE2_CASELESS : 0),
+				     PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_DOTSTAR_ANCHOR |
+				     (folds ? PCRE2_CASELESS : 0),
 			     &error, &at, NULL);
 	(void)pcre2_set_match_limit(context, 10000);
 	(void)pcre2_set_depth_limit(context, 1000);
 	if (code)
-		is_match =
-			pcre2_match(code, (PCRE2_SPTR)text, text_len, 0, 0, data, context) >= 0;
+		result = pcre2_match(code, (PCRE2_SPTR)text, text_len, 0, 0, data, context);
+	if (result >= 0)
+		*ret_start = pcre2_get_ovector_pointer(data)[0];
 	pcre2_code_free(code);
 	pcre2_match_data_free(data);
 	pcre2_match_context_free(context);
-	return is_match;
+	return result >= 0 ? MATCH : result == PCRE2_ERROR_NOMATCH ? NO_MATCH : NOT_KNOWN;
+}
+
+/* The automaton finds what backtracking finds. */
+static void check_linear(const char *pattern, size_t len, bool folds, const char *text,
+			 size_t text_len, enum found expected, size_t expected_start)
+{
+	struct fw_linear *linear =
+		fw_linear_is_possible(pattern, len) ? fw_linear_new(pattern, len, folds) : NULL;
+	enum fw_linear_answer answer;
+	size_t start = expected_start;
+
+	if (!linear)
+		return;
+	answer = fw_linear_match(linear, text, text_len, &start);
+	/* Behind an incomplete character the interpreter of PCRE2 10.42 misses $. */
+	if (answer != FW_LINEAR_NO_ANSWER && fw_utf8_valid(text, text_len) == text_len) {
+		MUST((answer == FW_LINEAR_MATCH) == (expected == MATCH));
+		MUST(start == expected_start);
+	}
+	fw_linear_free(linear);
 }
 
 /* The expression ends at the first NUL. */
@@ -104,13 +130,19 @@ static void check_expression(const char *text, size_t len, bool folds)
 	size_t pattern = nul ? (size_t)(nul - text) : len;
 	struct fw_literals literals;
 	bool has_one = false;
+	size_t start = 0;
+	enum found found;
 
 	fw_literals_of_regex(text, pattern, folds, &literals);
 	MUST(literals.count <= FW_LITERALS_MAX);
 	for (size_t i = 0; i < literals.count; i++)
 		MUST(literals.list[i].len && literals.list[i].len <= FW_LITERAL_BYTES);
-	if (!nul || !literals.count || pattern > 1000 ||
-	    !matches(text, pattern, folds, nul + 1, len - pattern - 1))
+	if (!nul || pattern > 1000)
+		return;
+	found = backtrack(text, pattern, folds, nul + 1, len - pattern - 1, &start);
+	if (found != NOT_KNOWN && !memchr(nul + 1, '\n', len - pattern - 1))
+		check_linear(text, pattern, folds, nul + 1, len - pattern - 1, found, start);
+	if (!literals.count || found != MATCH)
 		return;
 	for (size_t i = 0; i < literals.count; i++)
 		has_one = has_one ||
