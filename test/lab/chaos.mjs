@@ -6,7 +6,8 @@
 // on whatever happens. Rounds of calm and of chaos take turns, so that a change of the
 // machine's load meets both. In calm the quarter that would fail is not called: what
 // is called has the same load of calls as the healthy servers have in chaos, and its latency is
-// the measure for theirs.
+// the measure for theirs. Latency is measured by a few clients in a thread of their own, which call
+// healthy servers only: the thread of the others is busy for milliseconds when many of their calls fail at once.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +20,10 @@ import { common } from './run.mjs';
 export const PATIENCE = 60000; // for an answer; only a gateway that never answers meets it
 const OUTSTANDING = 8; // calls of one client, each on a connection of its own
 // An idle connection that the gateway closes may be one that a client is about to use.
-const limits = ['--limit', 'http_connections=4096', '--limit', 'http_idle_ms=3600000'];
+// Anonymous clients of one address are one client for the gateway, so together they may have more calls in flight.
+const limits = ['--limit', 'http_connections=4096', '--limit', 'http_idle_ms=3600000', '--limit', 'in_flight=4096', '--limit', 'client_in_flight=4096'];
+const PROBES = 8; // clients that measure latency, and the mean pause between two calls of one
+const PROBE_MS = 40;
 const SETTLE_MS = 2000; // after the deadline of calls that a server did not answer
 const flaky = join(dirname(bin), 'flaky');
 
@@ -117,6 +121,45 @@ function watch({ child, dir }, samples) {
 	return () => worker.terminate();
 }
 
+// Calls healthy servers until it is asked for the times, in milliseconds, and for what went wrong. `health` has the number of
+// changes of each server while it is healthy and called, and otherwise 0.
+async function probe({ url, names, health }) {
+	const clients = await connect({ url }, PROBES);
+	const found = [];
+	const times = [];
+	let isOver = false;
+	parentPort.once('message', () => (isOver = true));
+	await Promise.all(clients.map(async (client) => {
+		while (!isOver) {
+			await pause(Math.random() * 2 * PROBE_MS);
+			const i = Math.floor(Math.random() * names.length);
+			const before = health[i];
+			if (!before) continue;
+			const { answer, ms } = await client.call(`${names[i]}__echo`, { text: 'probe' }, PATIENCE);
+			if (health[i] !== before) continue;
+			if (isSuccess(answer)) times.push(ms);
+			else found.push(`a healthy server failed: ${JSON.stringify(answer).slice(0, 300)}`);
+		}
+		await client.close();
+	}));
+	parentPort.postMessage({ times, found });
+}
+
+// Starts to measure; the result is a function that ends it.
+function measure({ url, names }, weather, seen) {
+	const worker = new Worker(new URL(import.meta.url), { workerData: { url, names, health: weather.health } });
+	return () => new Promise((done, lost) => {
+		worker.once('error', lost);
+		worker.once('message', ({ times, found }) => {
+			found.forEach((one) => seen.found.add(one));
+			seen.times.push(...times);
+			done();
+		});
+		worker.postMessage('end');
+	});
+}
+
+if (!isMainThread && workerData?.health) probe(workerData);
 if (!isMainThread && workerData?.dir)
 	setInterval(() => {
 		try {
@@ -136,7 +179,12 @@ class Weather {
 		this.names = names;
 		this.first = 0;
 		// Not healthy before the first success: on a busy machine a start may take longer than the deadline.
-		this.servers = names.map(() => ({ isFailing: false, isSpared: false, isHealthy: false, epoch: 0, settled: 0 }));
+		this.servers = names.map(() => ({ isFailing: false, isSpared: false, isHealthy: false, epoch: 1, settled: 0 }));
+		this.health = new Int32Array(new SharedArrayBuffer(4 * names.length));
+	}
+
+	share() {
+		this.servers.forEach(({ isHealthy, isSpared, epoch }, i) => (this.health[i] = isHealthy && !isSpared ? epoch : 0));
 	}
 
 	// The next quarter fails from now on; or it is healthy, and is not called.
@@ -153,9 +201,11 @@ class Weather {
 			one.isHealthy = false;
 			one.epoch++;
 			one.settled = Date.now() + this.settleMs;
+			this.share(); // before it fails
 			if (isFailing) writeFileSync(join(dir, names[i]), '');
 			else rmSync(join(dir, names[i]), { force: true });
 		});
+		this.share();
 	}
 }
 
@@ -168,7 +218,7 @@ async function one(gate, client, text, weather, seen) {
 	if (server.isSpared) return;
 	const { epoch, isHealthy } = server;
 	const isSettled = !server.isFailing && Date.now() > server.settled;
-	const { answer, ms } = await client.call(`${gate.names[i]}__echo`, { text }, PATIENCE);
+	const { answer } = await client.call(`${gate.names[i]}__echo`, { text }, PATIENCE);
 
 	seen.calls++;
 	if (!answer?.result && !answer?.error) {
@@ -176,8 +226,12 @@ async function one(gate, client, text, weather, seen) {
 	} else if (isSuccess(answer)) {
 		if (answer.result.content[0].text !== text) seen.found.add(`another call's answer: ${JSON.stringify(answer).slice(0, 200)}`);
 		if (epoch !== server.epoch) return;
-		if (isHealthy) seen.times.push(ms);
-		else if (isSettled) server.isHealthy = true;
+		if (isHealthy) {
+			seen.worked++;
+		} else if (isSettled) {
+			server.isHealthy = true;
+			weather.share();
+		}
 	} else {
 		const canonical = canonicalOf(answer);
 		seen.failures++;
@@ -187,7 +241,7 @@ async function one(gate, client, text, weather, seen) {
 	}
 }
 
-const nothing = () => ({ seconds: 0, calls: 0, failures: 0, codes: {}, found: new Set(), usage: [], times: [], phases: [] });
+const nothing = () => ({ seconds: 0, calls: 0, worked: 0, failures: 0, codes: {}, found: new Set(), usage: [], times: [], phases: [] });
 
 // Clients at work for `seconds`: adds counts, what went wrong, and the times of calls to healthy servers
 // that worked. A client goes on calling while others of its calls wait, so failing servers do not lessen the load.
@@ -197,6 +251,7 @@ async function work(gate, clients, weather, seen, { isChaos, seconds, turnMs, th
 	weather.turn(isChaos);
 	const turning = setInterval(() => weather.turn(isChaos), turnMs);
 	const unwatch = watch(gate, seen.usage);
+	const endMeasuring = measure(gate, weather, seen);
 	await Promise.all(clients.map(async (client, at) => {
 		const waiting = new Set();
 		for (let n = 0; Date.now() < end; n++) {
@@ -208,6 +263,7 @@ async function work(gate, clients, weather, seen, { isChaos, seconds, turnMs, th
 		await Promise.all(waiting);
 	}));
 	clearInterval(turning);
+	await endMeasuring();
 	await unwatch();
 	seen.seconds += seconds;
 	seen.phases.push(percentile(seen.times.slice(from).sort((a, b) => a - b), 0.99));
@@ -215,7 +271,7 @@ async function work(gate, clients, weather, seen, { isChaos, seconds, turnMs, th
 
 function summary(seen) {
 	seen.times.sort((a, b) => a - b);
-	return { ...seen, found: [...seen.found], worked: seen.times.length, rate: seen.times.length / seen.seconds, p50: percentile(seen.times, 0.5), p99: percentile(seen.times, 0.99) };
+	return { ...seen, found: [...seen.found], rate: seen.worked / seen.seconds, p50: percentile(seen.times, 0.5), p99: percentile(seen.times, 0.99) };
 }
 
 // Every server recovers, at the latest when its last suspension ends.
