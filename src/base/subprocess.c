@@ -163,29 +163,36 @@ static void run_child(const struct fw_subprocess_options *options, const char *f
 	give_up(report_fd, FW_SUBPROCESS_EXEC);
 }
 
-/* The program, or the process between it and the parent. */
-static void begin_child(const struct fw_subprocess_options *options, const char *file,
-			pid_t parent, int report_fd)
+/* The process between the program and the parent. */
+static void supervise(const struct fw_subprocess_options *options, const char *file,
+		      int report_fd)
 {
-	pid_t pid;
+	const pid_t self = getpid();
+	/* Not another copy of the memory: our parent waits, and copying takes most of the time.
+	 * The child only makes system calls, as after any fork of a process with threads. */
+	const pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
 
-	if (!options->is_supervised) {
-		run_child(options, file, parent, report_fd);
-		return;
-	}
-	reset_signals();
-	if (!fw_supervise_begin(parent))
-		_exit(127);
-	parent = getpid();
-	pid = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, NULL, NULL, NULL, NULL);
 	if (pid == 0)
-		run_child(options, file, parent, report_fd);
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Vfork) */
+		run_child(options, file, self, report_fd);
 	if (pid < 0)
 		give_up(report_fd, FW_SUBPROCESS_FORK);
 	(void)setpgid(pid, pid);
 	/* This also ends the parent's wait for the report, once the program runs. */
 	(void)syscall(SYS_close_range, 0U, ~0U, 0U);
 	fw_supervise_run(pid);
+}
+
+/* The program, or its supervisor. */
+static void begin_child(const struct fw_subprocess_options *options, const char *file,
+			pid_t parent, int report_fd)
+{
+	if (!options->is_supervised)
+		run_child(options, file, parent, report_fd);
+	reset_signals();
+	if (!fw_supervise_begin(parent))
+		_exit(127);
+	supervise(options, file, report_fd);
 }
 
 /* ---- in the parent ---------------------------------------------------------- */
