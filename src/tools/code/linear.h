@@ -1,12 +1,12 @@
 /*
- * linear.h - matches a line with an expression in a time that grows with the length of the line
- * alone, for lines on which backtracking takes too many steps.
+ * linear.h - matches a line by an automaton, in a time that is proportional to its length. It is
+ * used for lines on which backtracking takes too many steps.
  *
- * PCRE2 backtracks: `a.*b.*c` on a line of 100 kB, as generated files have them, can take more
- * steps than there are atoms in it, and `(a+)+$` has no bound at all. An automaton follows all
- * alternatives at the same time. It is slower on all other lines, and it has no back references.
+ * PCRE2 backtracks: `a.*b.*c` can take billions of steps on a line of 100 kB, as generated files
+ * have them, and the steps of `(a+)+$` double with each character. An automaton follows all
+ * alternatives at the same time. It is slower on other lines, and has no back references.
  *
- * The one rule to remember: an answer is exact, and there may be none.
+ * The one rule to remember: an answer is exact, but there may be no answer.
  */
 #ifndef FW_TOOLS_CODE_LINEAR_H
 #define FW_TOOLS_CODE_LINEAR_H
