@@ -91,7 +91,7 @@ static pcre2_code *compile(const char *text, size_t len, uint32_t options)
 	size_t at;
 	int error;
 
-	/* What cannot be followed without recursion is left as it is written. */
+	/* Possessive quantifiers, which PCRE2 would add, are followed by recursion. */
 	return pcre2_compile((PCRE2_SPTR)text, len,
 			     options | PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C |
 				     PCRE2_NO_AUTO_POSSESS,

@@ -57,7 +57,8 @@ struct fw_matcher {
 	pcre2_jit_stack *stack;
 	struct fw_linear *linear; /* NULL: was not needed yet, or is not possible */
 	bool can_be_linear;
-	bool is_loose; /* the block is not UTF-8 */
+	bool is_loose;    /* the block is not UTF-8 */
+	bool is_last_try; /* the automaton has no answer for the line */
 };
 
 /* ---- compiling ---- */
@@ -107,15 +108,21 @@ static size_t unit_len(const char *text, size_t len)
 static bool has_empty_alternative(const char *text, size_t len)
 {
 	bool is_empty = false; /* the alternative that is being read */
+	bool is_named =
+		false; /* a group begins with more, as in (?<name>|a), and is not parsed */
+	bool has_several = false;
 
 	for (size_t i = 0, n; i < len; i += n) {
 		n = unit_len(text + i, len - i);
 		if (is_empty && (text[i] == '|' || text[i] == ')'))
 			return true;
+		is_named = is_named || (i + 2 < len && text[i] == '(' && text[i + 1] == '?' &&
+					text[i + 2] != ':');
+		has_several = has_several || text[i] == '|';
 		is_empty = text[i] == '|' || text[i] == '(' ||
 			   (is_empty && (text[i] == '?' || text[i] == ':'));
 	}
-	return false;
+	return is_named && has_several;
 }
 
 /* How many repetitions without an upper limit there are, or more. */
@@ -131,8 +138,9 @@ static unsigned count_repetitions(const char *text, size_t len)
 	return count;
 }
 
-/* An expression that begins with .* is tried only where a line begins, but in a line with bytes
- * that are not UTF-8 PCRE2 goes on behind them, and nothing was found there. */
+/* PCRE2 tries an expression that begins with .* only where a line begins. After a byte that is
+ * not UTF-8 it goes on as if there were no line beginning, and finds nothing in the rest of the
+ * line. */
 static fw_error *compile_loose(struct fw_query *query, uint32_t options)
 {
 	uint32_t type = 0, all = 0;
@@ -317,11 +325,6 @@ bool fw_query_may_match(const struct fw_query *query, const char *text, size_t l
 
 /* ---- a matcher ---- */
 
-static void set_steps(struct fw_matcher *matcher, uint32_t steps)
-{
-	(void)pcre2_set_match_limit(matcher->context, steps);
-}
-
 fw_error *fw_matcher_new(const struct fw_query *query, struct fw_matcher **ret_matcher)
 {
 	struct fw_matcher *matcher = fw__allocate(sizeof *matcher);
@@ -338,8 +341,6 @@ fw_error *fw_matcher_new(const struct fw_query *query, struct fw_matcher **ret_m
 			fw_matcher_free(matcher);
 			return fw_raise_internal_out_of_memory();
 		}
-		set_steps(matcher, query->can_be_linear ? FW_LIMIT_CODE_MATCH_FIRST_STEPS
-							: FW_LIMIT_CODE_MATCH_STEPS);
 		(void)pcre2_set_depth_limit(matcher->context, FW_LIMIT_CODE_MATCH_DEPTH);
 		(void)pcre2_set_heap_limit(matcher->context, FW_LIMIT_CODE_MATCH_KIB);
 		pcre2_jit_stack_assign(matcher->context, NULL, matcher->stack);
@@ -389,7 +390,10 @@ static int run_pcre2(struct fw_matcher *m, bool with_sieve, const char *text, si
 {
 	bool has_jit;
 	const pcre2_code *code = choose(m, with_sieve, len, &has_jit);
+	bool is_first_try = m->can_be_linear && !with_sieve && !m->is_last_try;
 
+	(void)pcre2_set_match_limit(m->context, is_first_try ? FW_LIMIT_CODE_MATCH_FIRST_STEPS
+							     : FW_LIMIT_CODE_MATCH_STEPS);
 	return has_jit ? pcre2_jit_match(code, (PCRE2_SPTR)text, len, from, 0, m->data,
 					 m->context)
 		       : pcre2_match(code, (PCRE2_SPTR)text, len, from, PCRE2_NO_JIT, m->data,
@@ -441,9 +445,9 @@ static fw_error *match_line(struct fw_matcher *m, const char *line, size_t len,
 	*ret_has_match = answer == FW_LINEAR_MATCH;
 	if (answer != FW_LINEAR_NO_ANSWER)
 		return NULL;
-	set_steps(m, FW_LIMIT_CODE_MATCH_STEPS);
+	m->is_last_try = true;
 	err = match(m, false, line, len, 0, ret_has_match, ret_at);
-	set_steps(m, FW_LIMIT_CODE_MATCH_FIRST_STEPS);
+	m->is_last_try = false;
 	return err;
 }
 
